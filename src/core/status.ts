@@ -1,0 +1,61 @@
+import type { ExecutorState, UnownedReason } from "../model/change.ts";
+import type { ExecutorId, InstanceId, Revision, TableName } from "../model/ids.ts";
+import type { PartitionSet } from "../model/partition-set.ts";
+
+/** What the scheduler is doing, in one word. */
+export type StatusState =
+  | "pending"
+  | "forming"
+  | "recovering"
+  | "held"
+  | "paused"
+  | "store-failed"
+  | "working"
+  | "converged";
+
+/** The body of `GET /v1/status`. */
+export interface Status {
+  readonly cluster: string;
+  readonly incarnation: string;
+  readonly term: number;
+  readonly role: "leader" | "standby";
+  readonly revision: Revision;
+  readonly state: StatusState;
+  readonly converged: boolean;
+  /** Why it is not converged, in words; empty when it is. */
+  readonly waitingFor: readonly string[];
+  readonly windows: readonly { readonly kind: "formation" | "join" | "recovery"; readonly closesInMs: number }[];
+  readonly tables: readonly TableStatus[];
+  readonly executors: readonly ExecutorStatus[];
+  readonly alarms: readonly { readonly code: string; readonly text: string }[];
+}
+
+export interface TableStatus {
+  readonly table: TableName;
+  readonly count: number;
+  readonly owned: number;
+  readonly releasing: number;
+  readonly preparing: number;
+  readonly unowned: readonly {
+    readonly partitions: PartitionSet;
+    readonly reason: UnownedReason;
+    readonly to?: ExecutorId;
+  }[];
+}
+
+export interface ExecutorStatus {
+  readonly executor: ExecutorId;
+  readonly instance: InstanceId;
+  readonly state: ExecutorState;
+  readonly cordoned: boolean;
+  readonly connected: boolean;
+  readonly suspect: boolean;
+  /** Partitions owned, over all tables. */
+  readonly owned: number;
+  /** Those of them that it has reported ready. */
+  readonly ready: number;
+  readonly leaseLeftMs: number;
+  /** Revision of the last push it acknowledged; null before the first. */
+  readonly acked: Revision | null;
+  readonly unacked?: { readonly revision: Revision; readonly sinceMs: number };
+}
