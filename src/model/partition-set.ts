@@ -1,3 +1,5 @@
+import { assert } from "./errors.ts";
+
 /**
  * A set of partition numbers, immutable, kept as ascending disjoint ranges that never touch.
  *
@@ -41,7 +43,9 @@ export class PartitionSet {
 
   /** The numbers `low` to `high`, both inclusive; empty if `high < low`. */
   static range(low: number, high: number): PartitionSet {
-    return high < low ? PartitionSet.empty : new PartitionSet(Uint32Array.of(low, high));
+    if (high < low) return PartitionSet.empty;
+    assertRange(low, high);
+    return new PartitionSet(Uint32Array.of(low, high));
   }
 
   /** The numbers 0 to `count - 1`. */
@@ -51,7 +55,8 @@ export class PartitionSet {
 
   /** The set of the given numbers, in any order, repeated or not. */
   static of(numbers: Iterable<number>): PartitionSet {
-    const sorted = Uint32Array.from(numbers).sort();
+    // Not a Uint32Array: that would turn a number that is no partition into one that is.
+    const sorted = Float64Array.from(numbers).sort();
     const builder = new PartitionSetBuilder();
     for (const partition of sorted) builder.add(partition);
     return builder.build();
@@ -145,7 +150,7 @@ export class PartitionSet {
   }
 }
 
-/** Builds a set from numbers that come in ascending order; equal neighbours are one. */
+/** Builds a set from numbers that come in ascending order; ones that are in it already change nothing. */
 export class PartitionSetBuilder {
   readonly #bounds: number[] = [];
 
@@ -153,11 +158,17 @@ export class PartitionSetBuilder {
     return this.addRange(partition, partition);
   }
 
-  /** Adds `low` to `high`; `low` must not be below what was added before. */
+  /** Adds `low` to `high`, nothing if `high < low`; `low` must not be below the start of the last range so far. */
   addRange(low: number, high: number): this {
+    if (high < low) return this;
+    assertRange(low, high);
     const bounds = this.#bounds;
     const last = bounds.length - 1;
     const end = bounds[last];
+    assert(
+      end === undefined || low >= (bounds[last - 1] as number),
+      "numbers of a partition set come in descending order",
+    );
     if (end === undefined || low > end + 1) bounds.push(low, high);
     else if (high > end) bounds[last] = high;
     return this;
@@ -166,6 +177,14 @@ export class PartitionSetBuilder {
   build(): PartitionSet {
     return PartitionSet.fromBounds(Uint32Array.from(this.#bounds));
   }
+}
+
+/** Such numbers come from this program, never from a peer: text is checked as it is read. */
+function assertRange(low: number, high: number): void {
+  assert(
+    Number.isInteger(low) && Number.isInteger(high) && low >= 0 && high < MAX_PARTITIONS,
+    "a number in a partition set is not an integer from 0 to 1,048,575",
+  );
 }
 
 /** Sweeps over both lists of bounds at once; `keep` decides from membership in each. O(ranges of both). */
