@@ -2,6 +2,7 @@ import type { LogLevel, SessionEffect } from "../core/effects.ts";
 import type { Event } from "../core/events.ts";
 import type { Status } from "../core/status.ts";
 import type { Change, TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
+import type { EvenkeelError } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
 
 /**
@@ -113,6 +114,18 @@ export interface SchedulerApi {
   putTable(spec: TableSpec, origin: TableOrigin): Promise<{ readonly table: TableRecord; readonly revision: Revision }>;
   /** Resolves when the deletion is committed. Throws EvenkeelError. */
   deleteTable(table: TableName): Promise<{ readonly revision: Revision }>;
+}
+
+/** Decides who may come in, before anything else of a request is looked at. */
+export interface Access {
+  /** Undefined if the request may go on, else why not: `unauthenticated` or `forbidden`. */
+  refuse(request: AccessRequest): EvenkeelError | undefined;
+}
+
+/** What access is decided by: headers of the request, as they came. */
+export interface AccessRequest {
+  readonly origin?: string | undefined;
+  readonly host?: string | undefined;
 }
 
 /** Where log lines go. `fields` may hold partition sets; the adapter shortens long ones. */
