@@ -1,0 +1,165 @@
+import { fold } from "../ledger/fold.ts";
+import { executorRecord, type LedgerState } from "../ledger/state.ts";
+import type { Change, ExecutorEntry } from "../model/change.ts";
+import { assert } from "../model/errors.ts";
+import { byId, type ExecutorId, type InstanceId } from "../model/ids.ts";
+import { welcomeReplacement } from "./fleet/hello.ts";
+import { forgetMember, hear, reviveUndecided } from "./fleet/suspicion.ts";
+import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
+import { type CoreState, instanceState, isRegistered, membersInOrder, sumTotals } from "./state.ts";
+import { log, mergeCauses, type Turn } from "./turn.ts";
+
+/** A change is durable: fold it, let what depended on it happen, and have everyone it touches told. */
+export function handleCommitted(turn: Turn, change: Change): void {
+  const { state } = turn;
+  const append = state.append;
+  assert(
+    append?.change.revision === change.revision,
+    `change ${change.revision} was committed, but another one was asked for`,
+  );
+  const before = state.ledger;
+  state.append = undefined;
+  state.ledger = fold(before, change);
+  state.totals = sumTotals(state.ledger);
+  state.stale = true;
+  logCommitted(turn, change);
+  const asked = new Set(change.release.map((entry) => entry.executor));
+  for (const holder of before.holders) {
+    if (holder !== undefined && asked.has(holder.executor)) endWhatNeedsNobody(turn, holder.executor, holder.instance);
+  }
+  for (const { table, partitions } of [...change.unown, ...change.own]) forgetEnded(state, table, partitions);
+  keepStopLimits(state, before, change);
+  dropRemovedTables(state, change);
+  for (const entry of change.executors) followEntry(turn, entry, executorRecord(before, entry.executor)?.state);
+  noteTouched(state, change);
+  for (const { request, answer } of append.answers) turn.effects.push({ type: "request.answered", request, answer });
+  for (const track of [...state.instances.values()]) forgetInstance(state, track);
+}
+
+/** The change did not land: what it rested on is decided again. */
+export function handleAppendFailed(turn: Turn, error: string): void {
+  const { state } = turn;
+  const append = state.append;
+  if (append === undefined) return;
+  state.append = undefined;
+  state.commands = [...append.commands, ...state.commands];
+  state.failures = [...append.failures, ...state.failures];
+  for (const member of membersInOrder(state)) reviveUndecided(turn, member);
+  state.stale = true;
+  log(turn, "error", "store.failed", { revision: append.change.revision, error });
+}
+
+/** Grants that end without a word of their process: by a lease that is over already, or because they never went out. */
+function endWhatNeedsNobody(turn: Turn, executor: ExecutorId, instance: InstanceId): void {
+  endNeverSent(turn, executor, instance);
+  endByLease(turn, instanceState(turn.state, executor, instance));
+}
+
+/** A stop limit that was shortened counts for later revokes: those that are out keep the longer one. */
+function keepStopLimits(state: CoreState, before: LedgerState, change: Change): void {
+  for (const entry of change.tables) {
+    const known = before.tables.get(entry.table);
+    if (known === undefined || known.releasing === 0 || "removed" in entry) continue;
+    if (entry.stopMs < known.record.stopMs) {
+      state.stopFloors.set(entry.table, Math.max(known.record.stopMs, state.stopFloors.get(entry.table) ?? 0));
+    }
+  }
+}
+
+function dropRemovedTables(state: CoreState, change: Change): void {
+  for (const entry of change.tables) {
+    if ("removed" in entry) {
+      const ended = new Map(state.ended);
+      ended.delete(entry.table);
+      state.ended = ended;
+      state.stopFloors.delete(entry.table);
+    }
+  }
+  for (const table of [...state.stopFloors.keys()]) {
+    if ((state.ledger.tables.get(table)?.releasing ?? 0) === 0) state.stopFloors.delete(table);
+  }
+}
+
+/** What the ledger now says of an executor, carried over into the fleet. */
+function followEntry(turn: Turn, entry: ExecutorEntry, before: string | undefined): void {
+  const { state, now } = turn;
+  const { executor } = entry;
+  if ("removed" in entry) {
+    state.forgettable.delete(executor);
+    forgetMember(state, executor);
+    return;
+  }
+  const replacement = state.replacements.get(executor);
+  if (replacement?.hello.instance === entry.instance) {
+    state.replacements.delete(executor);
+    welcomeReplacement(turn, replacement.hello);
+  }
+  if (isRegistered(entry)) {
+    followRegistered(turn, executor);
+  } else {
+    followGone(turn, executor, entry.state, before);
+    state.deadlines.set(`forget ${executor}`, now + state.settings.executors.forgetMs);
+  }
+}
+
+function followRegistered(turn: Turn, executor: ExecutorId): void {
+  const { state } = turn;
+  const member = state.members.get(executor);
+  if (member === undefined) return;
+  state.newcomers.delete(executor);
+  state.deadlines.clear(`forget ${executor}`);
+  if (member.admitted !== undefined) {
+    member.admitted = undefined;
+    state.reservations.delete(executor);
+    state.deadlines.clear(`reserve ${executor}`);
+    if (member.session !== undefined) hear(turn, member);
+  }
+  state.undelivered.add(executor);
+}
+
+function followGone(turn: Turn, executor: ExecutorId, now: string, before: string | undefined): void {
+  const { state } = turn;
+  const member = state.members.get(executor);
+  if (now !== before) log(turn, now === "lost" ? "warn" : "info", `executor.${now}`, { executor });
+  if (member === undefined) return;
+  state.alarms.delete(`overdue ${executor}`);
+  if (now === "lost") {
+    member.lost = false;
+    member.delivery.refused = false;
+    // Back before its loss was durable: it comes in again like any newcomer.
+    if (member.session !== undefined) state.newcomers.add(executor);
+  } else if (member.session !== undefined) {
+    turn.effects.push({ type: "session.left", session: member.session });
+  }
+  forgetMember(state, executor);
+}
+
+/** Everyone whose ownership the change touches may lack it now, and is told why. */
+function noteTouched(state: CoreState, change: Change): void {
+  const touched = new Set<ExecutorId>();
+  for (const entry of [...change.release, ...change.own]) touched.add(entry.executor);
+  for (const executor of [...touched].sort(byId)) {
+    const member = state.members.get(executor);
+    if (member === undefined) continue;
+    member.delivery.causes = mergeCauses(member.delivery.causes, change.cause);
+    member.delivery.lastCauses = change.cause;
+    state.undelivered.add(executor);
+  }
+  // With the first tables declared as none, everyone who waits is told that there is nothing.
+  if (change.declared === true || change.tables.length > 0)
+    for (const executor of state.members.keys()) state.undelivered.add(executor);
+}
+
+function logCommitted(turn: Turn, change: Change): void {
+  const count = (entries: readonly { partitions: { size: number } }[]) =>
+    entries.reduce((sum, entry) => sum + entry.partitions.size, 0);
+  log(turn, "info", "change.committed", {
+    revision: change.revision,
+    cause: change.cause,
+    executors: change.executors.length,
+    tables: change.tables.length,
+    own: count(change.own),
+    release: count(change.release),
+    unown: count(change.unown),
+  });
+}

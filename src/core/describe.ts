@@ -1,0 +1,173 @@
+import { executorRecords, findHolder, type LedgerState, type TableState, tableStates } from "../ledger/state.ts";
+import type { ExecutorRecord, TableRecord } from "../model/change.ts";
+import type { Revision } from "../model/ids.ts";
+import { waitingFor } from "./fleet/assigned.ts";
+import { leaseLeftMs } from "./fleet/lease.ts";
+import { isCordoned, type Member } from "./fleet/member.ts";
+import { readyCount } from "./fleet/readiness.ts";
+import { isForming, windowClosesAt } from "./fleet/windows.ts";
+import { type CoreState, isRegistered, membersInOrder, registration } from "./state.ts";
+import type { ExecutorStatus, Status, StatusState, TableStatus } from "./status.ts";
+
+/** Reasons for which waiting changes nothing: they do not stand in the way of being converged. */
+const SETTLED_REASONS = new Set(["capacity", "no-eligible-executor", "poison", "paused"]);
+
+/** What the scheduler knows, for people and scripts. Pure; cost is the size of ledger and fleet. */
+export function describe(state: CoreState, now: number): Status {
+  const tables = tableStates(state.ledger).map((table) => describeTable(state, table));
+  const executors = describeExecutors(state, now);
+  const waiting = reasonsToWait(state, now, tables, executors);
+  const { window } = state;
+  return {
+    cluster: state.settings.cluster,
+    incarnation: state.ledger.incarnation,
+    term: state.term,
+    role: "leader",
+    revision: state.ledger.revision,
+    state: stateWord(state, waiting.length === 0),
+    converged: waiting.length === 0,
+    waitingFor: waiting,
+    windows:
+      window === undefined
+        ? []
+        : [{ kind: window.kind, closesInMs: Math.max(0, Math.round(windowClosesAt(state, window) - now)) }],
+    tables,
+    executors,
+    alarms: [...state.alarms].sort().map(([key, text]) => ({ code: key.split(" ")[0] ?? key, text })),
+  };
+}
+
+/** Every table of the ledger, ascending by name, those being removed included. */
+export function listTables(state: CoreState): readonly TableRecord[] {
+  return tableStates(state.ledger).map((table) => table.record);
+}
+
+export function currentRevision(state: CoreState): Revision {
+  return state.ledger.revision;
+}
+
+/** The ledger itself, for checkpoints. */
+export function currentLedger(state: CoreState): LedgerState {
+  return state.ledger;
+}
+
+function describeTable(state: CoreState, { record, owned, releasing, unowned }: TableState): TableStatus {
+  const forming = isForming(state);
+  return {
+    table: record.table,
+    count: record.count - (record.retired?.size ?? 0),
+    owned,
+    releasing,
+    preparing: 0,
+    unowned: unowned.map((set) =>
+      forming && set.reason !== "reserved" ? { partitions: set.partitions, reason: "forming" as const } : set,
+    ),
+  };
+}
+
+function describeExecutors(state: CoreState, now: number): ExecutorStatus[] {
+  const present = new Map(membersInOrder(state).map((member) => [member.executor, member]));
+  const registered = executorRecords(state.ledger).filter(isRegistered);
+  const newcomers = [...present.values()].filter(
+    (member) => member.session !== undefined && !registered.some((record) => record.executor === member.executor),
+  );
+  return [
+    ...registered.map((record) => describeRegistered(state, record, present.get(record.executor), now)),
+    ...newcomers.map((member) => describeNewcomer(state, member, now)),
+  ].sort((a, b) => (a.executor < b.executor ? -1 : 1));
+}
+
+function describeRegistered(
+  state: CoreState,
+  record: ExecutorRecord,
+  member: Member | undefined,
+  now: number,
+): ExecutorStatus {
+  const holder = findHolder(state.ledger, record.executor, record.instance);
+  const standing = {
+    executor: record.executor,
+    instance: record.instance,
+    state: record.state,
+    owned: holder?.ownedCount ?? 0,
+  };
+  if (member === undefined) {
+    return { ...standing, cordoned: false, connected: false, suspect: true, ready: 0, leaseLeftMs: 0, acked: null };
+  }
+  return {
+    ...standing,
+    ...describeSession(state, member, now),
+    suspect: member.suspectAt !== undefined,
+    ready: readyCount(member, holder),
+  };
+}
+
+function describeNewcomer(state: CoreState, member: Member, now: number): ExecutorStatus {
+  const { executor, instance } = member;
+  return {
+    executor,
+    instance,
+    state: "live",
+    owned: 0,
+    ready: 0,
+    suspect: false,
+    ...describeSession(state, member, now),
+  };
+}
+
+function describeSession(state: CoreState, member: Member, now: number) {
+  const { acked, unacked } = member.delivery;
+  return {
+    cordoned: isCordoned(member),
+    connected: member.session !== undefined,
+    leaseLeftMs: Math.round(leaseLeftMs(state, member, now)),
+    acked: acked?.revision ?? null,
+    ...(unacked === undefined
+      ? {}
+      : { unacked: { revision: unacked.revision, sinceMs: Math.round(now - unacked.sentAt) } }),
+  };
+}
+
+/** Everything that stands between now and converged, in words; the most general first. */
+function reasonsToWait(
+  state: CoreState,
+  now: number,
+  tables: readonly TableStatus[],
+  executors: readonly ExecutorStatus[],
+): string[] {
+  const reasons: string[] = [];
+  const general = waitingFor(state, undefined, now);
+  if (general !== undefined) reasons.push(general);
+  if (state.append !== undefined) reasons.push(`revision ${state.append.change.revision} is being committed`);
+  else if (state.stale && general === undefined) reasons.push("a decision is due");
+  for (const { table, releasing, unowned } of tables) {
+    if (releasing > 0) reasons.push(`table ${table}: ${releasing} partitions are being given back`);
+    for (const { partitions, reason, to } of unowned) {
+      if (SETTLED_REASONS.has(reason) || reason === "forming") continue;
+      reasons.push(
+        `table ${table}: ${partitions.size} partitions unowned: ${reason}${to === undefined ? "" : ` for ${to}`}`,
+      );
+    }
+  }
+  for (const executor of executors) {
+    const member = state.members.get(executor.executor);
+    if (executor.suspect) reasons.push(`executor ${executor.executor}: suspect`);
+    else if (executor.unacked !== undefined)
+      reasons.push(`executor ${executor.executor}: push ${executor.unacked.revision} is not acknowledged`);
+    else if (executor.ready < executor.owned)
+      reasons.push(`executor ${executor.executor}: ${executor.owned - executor.ready} partitions are not ready`);
+    else if (
+      member !== undefined &&
+      registration(state, member) !== undefined &&
+      state.undelivered.has(member.executor)
+    )
+      reasons.push(`executor ${executor.executor}: a push is due`);
+    if (executor.state === "draining") reasons.push(`executor ${executor.executor}: is leaving`);
+  }
+  return reasons;
+}
+
+function stateWord(state: CoreState, converged: boolean): StatusState {
+  if (!state.ledger.declared) return "pending";
+  if (isForming(state)) return state.window === undefined ? "pending" : "forming";
+  return converged ? "converged" : "working";
+}

@@ -1,0 +1,114 @@
+import { executorRecord, findHolder } from "../../ledger/state.ts";
+import type { ExecutorId, SessionId } from "../../model/ids.ts";
+import { type CoreState, instanceState, registration } from "../state.ts";
+import { closeSession, log, type Turn } from "../turn.ts";
+import type { Member } from "./member.ts";
+
+/**
+ * Heard → suspect → lost. A suspect keeps its partitions and gets none. It is lost when it was waited for long enough and,
+ * if it owns partitions of exclusive tables, its lease has run out as well.
+ */
+
+/** A hello or renew was handled: whatever was suspected is over. */
+export function hear(turn: Turn, member: Member): void {
+  const { state, now } = turn;
+  member.heardAt = now;
+  state.deadlines.set(`silence ${member.executor}`, silentAt(state, member));
+  if (member.suspectAt === undefined) return;
+  member.suspectAt = undefined;
+  state.deadlines.clear(`loss ${member.executor}`);
+  state.stale = true;
+}
+
+/** Its session is gone. One that no decision counted yet is forgotten; its next hello is a first one. */
+export function detachSession(turn: Turn, member: Member): void {
+  const { state } = turn;
+  member.session = undefined;
+  state.newcomers.delete(member.executor);
+  member.admitted = undefined;
+  state.deadlines.clear(`silence ${member.executor}`);
+  state.deadlines.clear(`ack ${member.executor}`);
+  if (registration(state, member) !== undefined) suspect(turn, member, "its session ended");
+}
+
+/** Closes its session for cause. */
+export function endSession(turn: Turn, member: Member, code: number, reason: string): void {
+  if (member.session !== undefined) closeSession(turn, member.session, code, reason);
+  detachSession(turn, member);
+}
+
+/** No hello or renew for twice its renew period. */
+export function checkSilence(turn: Turn, member: Member): void {
+  if (member.session === undefined) return;
+  const at = silentAt(turn.state, member);
+  if (turn.now < at) turn.state.deadlines.set(`silence ${member.executor}`, at);
+  else if (registration(turn.state, member) !== undefined) suspect(turn, member, "it went silent");
+}
+
+/** Decides a loss that is due; the change that says so is drafted from the flag. */
+export function checkLoss(turn: Turn, member: Member): void {
+  const { state, now } = turn;
+  if (member.suspectAt === undefined || member.lost || registration(state, member) === undefined) return;
+  if (state.replacements.has(member.executor)) return;
+  const waitedAt = member.suspectAt + state.settings.loss.waitMs;
+  const owns = (findHolder(state.ledger, member.executor, member.instance)?.ownedCount ?? 0) > 0;
+  const leaseAt = owns ? instanceState(state, member.executor, member.instance).leaseEndsAt : waitedAt;
+  const dueAt = Math.max(waitedAt, leaseAt);
+  if (now < dueAt) {
+    state.deadlines.set(`loss ${member.executor}`, dueAt);
+    return;
+  }
+  member.lost = true;
+  state.stale = true;
+  member.suspectAt = undefined;
+  member.delivery.acked = undefined;
+  member.delivery.unacked = undefined;
+  if (member.session !== undefined) {
+    closeSession(turn, member.session, 4410, "counted lost: its lease has ended");
+    member.session = undefined;
+    state.deadlines.clear(`silence ${member.executor}`);
+    state.deadlines.clear(`ack ${member.executor}`);
+  }
+}
+
+/** The decision did not become durable: it is made again if it still holds. */
+export function reviveUndecided(turn: Turn, member: Member): void {
+  if (!member.lost) return;
+  member.lost = false;
+  if (member.session === undefined) suspect(turn, member, "its loss could not be committed");
+}
+
+/** The member behind a session, if the session is its present one. */
+export function memberOf(state: CoreState, session: SessionId): Member | undefined {
+  const executor = state.sessions.get(session);
+  const member = executor === undefined ? undefined : state.members.get(executor);
+  return member?.session === session ? member : undefined;
+}
+
+/** Drops a member that nothing refers to: no session, not registered, no reservation. */
+export function forgetMember(state: CoreState, executor: ExecutorId): void {
+  const member = state.members.get(executor);
+  if (member === undefined || member.session !== undefined || member.lost) return;
+  if (registration(state, member) !== undefined) return;
+  state.members.delete(executor);
+  for (const kind of ["silence", "loss", "ack", "push", "drain"]) state.deadlines.clear(`${kind} ${executor}`);
+}
+
+function suspect(turn: Turn, member: Member, reason: string): void {
+  const { state, now } = turn;
+  if (member.suspectAt !== undefined) return;
+  member.suspectAt = now;
+  state.stale = true;
+  state.deadlines.set(`loss ${member.executor}`, now + state.settings.loss.waitMs);
+  const record = executorRecord(state.ledger, member.executor);
+  log(turn, "warn", "executor.suspected", {
+    executor: member.executor,
+    instance: record?.instance,
+    reason,
+    waitMs: state.settings.loss.waitMs,
+  });
+}
+
+function silentAt(state: CoreState, member: Member): number {
+  return member.heardAt + 2 * state.settings.lease.renewMs;
+}

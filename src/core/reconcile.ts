@@ -1,0 +1,47 @@
+import { Draft } from "./draft.ts";
+import { draftFleet } from "./fleet/drafting.ts";
+import { isForming, tendWindow } from "./fleet/windows.ts";
+import { draftPlacement } from "./placement.ts";
+import { sumTotals } from "./state.ts";
+import { draftCommands, draftRemovals } from "./tables.ts";
+import { mergeCauses, type Turn } from "./turn.ts";
+
+/**
+ * Compares what is with what should be, and drafts the one change that comes next. Nothing happens here but a `store.append`:
+ * what the change does is done when it is durable. One append is under way at a time; what happens meanwhile is compared afresh.
+ */
+export function reconcile(turn: Turn): void {
+  const { state } = turn;
+  if (state.append !== undefined || state.stopping !== undefined) return;
+  tendWindow(turn);
+  if (!state.stale) return;
+  const draft = new Draft(state.ledger, state.term);
+  draftCommands(draft, state.commands);
+  draftFleet(state, draft);
+  draftRemovals(state, draft);
+  const tentative = draft.tentative();
+  if (!isForming(state, sumTotals(tentative))) draftPlacement(turn, draft, tentative);
+  state.stale = false;
+  if (draft.isEmpty) settle(turn, draft);
+  else append(turn, draft);
+}
+
+/** Nothing to do: requests that changed nothing are answered, and what was under way has come to its end. */
+function settle(turn: Turn, draft: Draft): void {
+  const { state } = turn;
+  for (const { request, answer } of draft.answers) turn.effects.push({ type: "request.answered", request, answer });
+  state.commands = [];
+  state.failures = [];
+  if (state.totals.releasing === 0) state.causes = [];
+}
+
+function append(turn: Turn, draft: Draft): void {
+  const { state } = turn;
+  state.causes = mergeCauses(state.causes, draft.causes);
+  // What follows from nothing that is still remembered, as after a start, is named for what it does.
+  const change = draft.toChange(state.causes.length > 0 ? state.causes : [{ kind: "balance" }]);
+  state.append = { change, answers: draft.answers, commands: state.commands, failures: state.failures };
+  state.commands = [];
+  state.failures = [];
+  turn.effects.push({ type: "store.append", change });
+}

@@ -1,0 +1,235 @@
+import { fromCheckpoint, type LedgerCheckpoint } from "../ledger/checkpoint.ts";
+import { fold } from "../ledger/fold.ts";
+import {
+  emptyLedger,
+  executorRecord,
+  findHolder,
+  holderKey,
+  holdersInOrder,
+  type LedgerState,
+} from "../ledger/state.ts";
+import type { Cause, Change, ExecutorRecord, ExecutorState, TableOrigin, TableSpec } from "../model/change.ts";
+import { byId, type ExecutorId, type InstanceId, type Revision, type SessionId, type TableName } from "../model/ids.ts";
+import { PartitionSet } from "../model/partition-set.ts";
+import { type Settings, stretched } from "../model/settings.ts";
+import type { Answer } from "./effects.ts";
+import type { HelloReceived } from "./events.ts";
+import { Deadlines } from "./fleet/deadlines.ts";
+import type { InstanceState, Member } from "./fleet/member.ts";
+
+/**
+ * Everything the scheduler knows. `ledger` is immutable and durable; the rest is volatile, written in place, and made anew
+ * at each start. Only `step` may touch it.
+ */
+export interface CoreState {
+  settings: Settings;
+  readonly term: number;
+  ledger: LedgerState;
+  /** Sums over the ledger's tables, made anew with each fold. */
+  totals: Totals;
+  readonly members: Map<ExecutorId, Member>;
+  /** Sessions that said hello and were not closed. */
+  readonly sessions: Map<SessionId, ExecutorId>;
+  readonly instances: Map<string, InstanceState>;
+  /** New instances of registered executors, not yet committed; their welcome waits for that. */
+  readonly replacements: Map<ExecutorId, Replacement>;
+  readonly deadlines: Deadlines;
+  /** Releasing partitions whose grants have ended: free to be given away. */
+  ended: ReadonlyMap<TableName, PartitionSet>;
+  /** Executors that planned restarts keep a place for, with the time at which that ends. */
+  readonly reservations: Map<ExecutorId, number>;
+  /** Executors that left or were lost long enough ago to be forgotten. */
+  readonly forgettable: Set<ExecutorId>;
+  /** Partitions an executor failed to take, by backoffKey. */
+  readonly backoffs: Map<string, Backoff>;
+  /** Failed partitions that are still owned: to be asked back with the next decision. */
+  failures: readonly FailedPartitions[];
+  /** Executors with a session that no decision has counted yet. */
+  readonly newcomers: Set<ExecutorId>;
+  window: Window | undefined;
+  /** The present coldness was decided once; newcomers come by the join window. */
+  formed: boolean;
+  /** Causes of what is still under way; empty when nothing is. */
+  causes: readonly Cause[];
+  commands: readonly Command[];
+  append: Append | undefined;
+  /** Something changed that a plan depends on. */
+  stale: boolean;
+  /** Executors whose session may lack something. */
+  readonly undelivered: Set<ExecutorId>;
+  /** No expiry counts before this: what executors sent may still wait in the sockets. */
+  holdUntil: number;
+  /** Longest stop limit of a table while revokes under an earlier, longer one are out. */
+  readonly stopFloors: Map<TableName, number>;
+  stopping: Stopping | undefined;
+  readonly alarms: Map<string, string>;
+}
+
+export interface Totals {
+  readonly partitions: number;
+  readonly owned: number;
+  readonly releasing: number;
+  readonly reserved: number;
+}
+
+export interface Replacement {
+  readonly hello: HelloReceived;
+  /** Earlier instances that asked for the same place and were not committed either. */
+  readonly older: readonly InstanceId[];
+}
+
+/** A bounded wait that gathers hellos before a decision. */
+export interface Window {
+  readonly kind: "formation" | "join";
+  readonly openedAt: number;
+  readonly lastHelloAt: number;
+}
+
+export type Command =
+  | { readonly kind: "put"; readonly request: number; readonly spec: TableSpec; readonly origin: TableOrigin }
+  | { readonly kind: "delete"; readonly request: number; readonly table: TableName }
+  | { readonly kind: "declare"; readonly request: number; readonly specs: readonly TableSpec[] };
+
+/** The one append that is under way, and what follows from it when it is durable. */
+export interface Append {
+  readonly change: Change;
+  readonly answers: readonly { readonly request: number; readonly answer: Answer }[];
+  readonly commands: readonly Command[];
+  readonly failures: readonly FailedPartitions[];
+}
+
+export interface FailedPartitions {
+  readonly executor: ExecutorId;
+  readonly table: TableName;
+  readonly partitions: PartitionSet;
+}
+
+export interface Backoff {
+  readonly executor: ExecutorId;
+  readonly table: TableName;
+  readonly partition: number;
+  readonly failures: number;
+  /** Not given to this executor before; Infinity: never to this instance. */
+  readonly until: number;
+  readonly instance: InstanceId;
+}
+
+export interface Stopping {
+  readonly deadlineAt: number;
+  finished: boolean;
+}
+
+export interface CoreOptions {
+  readonly settings: Settings;
+  readonly incarnation: string;
+  readonly term: number;
+  /** Revision that the first change of an empty store follows. */
+  readonly floor: Revision;
+  readonly checkpoint?: LedgerCheckpoint;
+  readonly changes?: readonly Change[];
+  readonly now: number;
+}
+
+/** The state at a start: the ledger as the store has it, and nobody heard yet. */
+export function createState(options: CoreOptions): CoreState {
+  const { settings, term, now } = options;
+  const start =
+    options.checkpoint === undefined
+      ? emptyLedger(options.incarnation, options.floor)
+      : fromCheckpoint(options.checkpoint);
+  const ledger = (options.changes ?? []).reduce(fold, start);
+  return {
+    settings,
+    term,
+    ledger,
+    totals: sumTotals(ledger),
+    members: new Map(),
+    sessions: new Map(),
+    instances: loadedInstances(ledger, settings, now),
+    replacements: new Map(),
+    deadlines: new Deadlines(),
+    ended: new Map(),
+    reservations: new Map(),
+    forgettable: new Set(),
+    backoffs: new Map(),
+    failures: [],
+    newcomers: new Set(),
+    window: undefined,
+    formed: false,
+    causes: [],
+    commands: [],
+    append: undefined,
+    stale: true,
+    undelivered: new Set(),
+    holdUntil: Number.NEGATIVE_INFINITY,
+    stopFloors: new Map(),
+    stopping: undefined,
+    alarms: new Map(),
+  };
+}
+
+/** After a start every epoch of the ledger counts as sent, and no grant ends by lease before the longest one is out. */
+function loadedInstances(ledger: LedgerState, settings: Settings, now: number): Map<string, InstanceState> {
+  const leaseEndsAt = now + stretched(settings.lease.durationMs, settings.lease);
+  return new Map(
+    holdersInOrder(ledger).map(({ executor, instance }) => [
+      holderKey(executor, instance),
+      { executor, instance, leaseEndsAt, sentRevision: ledger.revision, stops: [] },
+    ]),
+  );
+}
+
+export function sumTotals(ledger: LedgerState): Totals {
+  let [partitions, owned, releasing, reserved] = [0, 0, 0, 0];
+  for (const table of ledger.tables.values()) {
+    const { record } = table;
+    if (record.removing === undefined) partitions += record.count - (record.retired?.size ?? 0);
+    owned += table.owned;
+    releasing += table.releasing;
+    for (const set of table.unowned) if (set.reason === "reserved") reserved += set.partitions.size;
+  }
+  return { partitions, owned, releasing, reserved };
+}
+
+/** Ascending by id, so that nothing depends on who came first. */
+export function membersInOrder(state: CoreState): Member[] {
+  return [...state.members.values()].sort((a, b) => byId(a.executor, b.executor));
+}
+
+/** The state of one process, made at its first use. */
+export function instanceState(state: CoreState, executor: ExecutorId, instance: InstanceId): InstanceState {
+  const key = holderKey(executor, instance);
+  const known = state.instances.get(key);
+  if (known !== undefined) return known;
+  const fresh: InstanceState = {
+    executor,
+    instance,
+    leaseEndsAt: Number.NEGATIVE_INFINITY,
+    sentRevision: Number.NEGATIVE_INFINITY,
+    stops: [],
+  };
+  state.instances.set(key, fresh);
+  return fresh;
+}
+
+/** Live, draining or cordoned in the ledger: not left, not lost. */
+export function isRegistered(record: ExecutorRecord | undefined): record is RegisteredRecord {
+  return record !== undefined && record.state !== "left" && record.state !== "lost";
+}
+
+export type RegisteredRecord = ExecutorRecord & { readonly state: Exclude<ExecutorState, "left" | "lost"> };
+
+/** The ledger's record of a member, if it names this very instance as registered and nothing else was decided since. */
+export function registration(state: CoreState, member: Member): ExecutorRecord | undefined {
+  if (member.lost) return undefined;
+  const record = executorRecord(state.ledger, member.executor);
+  return isRegistered(record) && record.instance === member.instance ? record : undefined;
+}
+
+export function holderOf(state: CoreState, member: Member) {
+  return findHolder(state.ledger, member.executor, member.instance);
+}
+
+export function endedIn(state: CoreState, table: TableName): PartitionSet {
+  return state.ended.get(table) ?? PartitionSet.empty;
+}
