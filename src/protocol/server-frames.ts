@@ -16,7 +16,7 @@ import {
 /** Answer to a hello. An observer's has no `lease`; an executor's always has one, which counts from when the hello was sent. */
 export const welcome = z.object({
   type: z.literal("welcome"),
-  cluster: plainId,
+  cluster: serverText,
   incarnation: plainId,
   term: positiveInteger,
   session: plainId,

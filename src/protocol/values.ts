@@ -28,7 +28,7 @@ const id = <T extends string>() => checked<T>(`an id: ${ID_RULE}`, (value) => ty
 export const executorIdValue = id<ExecutorId>();
 export const instanceIdValue = id<InstanceId>();
 export const tableNameValue = id<TableName>();
-/** An id that stands for nothing in the model: incarnation, cluster, zone, slot. */
+/** An id that stands for nothing in the model: incarnation, session, zone, slot. */
 export const plainId = id<string>();
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
