@@ -71,6 +71,15 @@ export class ReportBuilder {
     this.#released.add(table, epoch, partition);
   }
 
+  addOwed({ ready, released, failed }: Owed): void {
+    for (const { table, partitions, epoch } of ready) for (const p of partitions) this.#ready.add(table, epoch, p);
+    for (const { table, partitions, epoch } of released)
+      for (const p of partitions) this.#released.add(table, epoch, p);
+    for (const { table, partitions, epoch, reason, retryable } of failed) {
+      for (const partition of partitions) this.#failed.add(table, epoch, partition, reason, retryable);
+    }
+  }
+
   build(): Owed {
     const grants = (groups: Groups): Grant[] =>
       Array.from(groups.sorted(), ({ table, partitions, epoch }) => ({ table, partitions, epoch }));
