@@ -2,14 +2,7 @@ import type { ExecutorTraits } from "../model/change.ts";
 import type { Epoch, TableName } from "../model/ids.ts";
 import { CLOSE } from "../protocol/close-codes.ts";
 import { decodeServerFrame, encodeFrame } from "../protocol/codec.ts";
-import type {
-  ClientFrame,
-  LeaseFrame,
-  PushFrame,
-  RefusedFrame,
-  ServerFrame,
-  WelcomeFrame,
-} from "../protocol/frames.ts";
+import type { RefusedFrame, WelcomeFrame } from "../protocol/frames.ts";
 import { FIRST_ANSWER_TIMEOUT_MS } from "../protocol/limits.ts";
 import type { ChangeableTraits, ConnectionOptions, ConnectionStatus, LeaveMode } from "./connection-state.ts";
 import { Following } from "./following.ts";
@@ -17,13 +10,10 @@ import type { Handle, HandleFailure } from "./handle.ts";
 import type { Reading } from "./lease.ts";
 import { Link, readClock } from "./link.ts";
 import type { ClientLogLevel, Closing, ConnectionOwner, ConnectionPorts, SocketEnd, StopReason } from "./ports.ts";
-import { Session } from "./session.ts";
+import { type Outcome, Session } from "./session.ts";
 import { Share } from "./share.ts";
 import { judgeEnd, problemOf, type Verdict } from "./socket-end.ts";
 import { WakeTimer } from "./wake-timer.ts";
-
-/** Renewing faster than this serves nobody; it bounds what a mistaken answer can make of this client. */
-const MIN_RENEW_MS = 10;
 
 /** How far an open socket has come. */
 type Stage =
@@ -52,13 +42,13 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #link: Link;
   readonly #share: Share;
-  readonly #timer: WakeTimer;
   readonly #following = new Following();
+  readonly #timer: WakeTimer;
   #stage: Stage = { at: "none" };
   #traits: ExecutorTraits;
   #attempt = 0;
-  /** Of the last answer. */
-  #terms: { readonly durationMs: number; readonly renewMs: number } | undefined;
+  /** Of the last answer: what an answer is waited for, and what a session must outlast to count as a good one. */
+  #terms = { renewMs: FIRST_ANSWER_TIMEOUT_MS, durationMs: 0 };
   #leaving: LeaveMode | undefined;
   #lastProblem: string | undefined;
 
@@ -108,14 +98,14 @@ export class Connection {
   /** Asks to leave, now and after each welcome, until the scheduler says `left`. */
   leave(mode: LeaveMode): void {
     this.#leaving = mode;
-    if (this.#stage.at === "welcomed") this.#send({ type: "leave", mode });
+    if (this.#stage.at === "welcomed") this.#stage.session.send({ type: "leave", mode });
     this.#owner.changed();
   }
 
   /** Changes what hello says; told at once if there is a session. */
   update(traits: ChangeableTraits): void {
     this.#traits = { ...this.#traits, ...traits };
-    if (this.#stage.at === "welcomed") this.#send({ type: "update", ...traits });
+    if (this.#stage.at === "welcomed") this.#stage.session.send({ type: "update", ...traits });
   }
 
   /** Stops everything and ends the connection for good. */
@@ -159,15 +149,16 @@ export class Connection {
     const at = this.#read();
     this.#checkLapse(at);
     change(at);
-    if (this.#share.hasUnsent && this.#stage.at === "welcomed") {
-      this.#wakeBy(this.#stage.session.gather(at));
+    if (this.#stage.at === "welcomed") {
+      this.#stage.session.gather(at);
+      this.#wakeBy(this.#stage.session.dueAt);
     }
     this.#owner.changed();
   }
 
   #dial(at: Reading): void {
     this.#log("debug", "connection.dialing", { url: this.#link.addresses.current() });
-    this.#link.dial(at, this.#answerMs());
+    this.#link.dial(at, this.#terms.renewMs);
     this.#wakeBy(this.#link.dueAt);
     this.#owner.changed();
   }
@@ -175,19 +166,13 @@ export class Connection {
   #greet(at: Reading): void {
     const { executor, instance } = this.#options;
     const traits = this.#traits;
-    const dueAt = at.now + this.#answerMs();
+    const claim = this.#following.claim(this.#share.revision);
+    const dueAt = at.now + this.#terms.renewMs;
     this.#attempt++;
     this.#stage = { at: "greeting", sentAt: at, traits, dueAt };
     this.#wakeBy(dueAt);
-    this.#send({
-      type: "hello",
-      role: "executor",
-      executor,
-      instance,
-      attempt: this.#attempt,
-      ...this.#following.claim(this.#share.revision),
-      ...traits,
-    });
+    const who = { executor, instance, attempt: this.#attempt };
+    this.#link.send(encodeFrame({ type: "hello", role: "executor", ...who, ...claim, ...traits }));
   }
 
   #receive(text: string, at: Reading): void {
@@ -195,10 +180,11 @@ export class Connection {
     if (!decoded.ok) return this.#breach(decoded.close.reason, at);
     const { frame } = decoded;
     if (frame === undefined) return;
-    // It is the last frame before the close that it announces, so it stands for it.
-    if (frame.type === "refused")
+    if (frame.type === "refused") {
+      // It is the last frame before the close that it announces, so it stands for it.
       return this.#ended({ kind: "closed", code: frame.code, reason: frame.reason }, frame, at);
-    if (this.#stage.at === "welcomed") return this.#inSession(this.#stage.session, frame, at);
+    }
+    if (this.#stage.at === "welcomed") return this.#heed(this.#stage.session.receive(frame, at), at);
     if (frame.type !== "welcome") return this.#breach(`${frame.type} before welcome`, at);
     this.#welcome(frame, at);
   }
@@ -206,7 +192,7 @@ export class Connection {
   #welcome(frame: WelcomeFrame, at: Reading): void {
     if (this.#stage.at !== "greeting") return this.#breach("welcome before hello", at);
     const { sentAt, traits } = this.#stage;
-    const { term, lease } = frame;
+    const { lease, term, resumed, status } = frame;
     if (lease === undefined) return this.#breach("welcome without a lease", at);
     const judged = this.#following.judge(frame);
     if (judged === "other-store") {
@@ -216,100 +202,43 @@ export class Connection {
       this.#link.addresses.next();
       return this.#redial(at, { problem: `a scheduler of term ${term}, which is over`, holding: true });
     }
-    this.#lastProblem = undefined;
     this.#link.addresses.arrived();
-    const session = new Session(frame, sentAt, at);
-    this.#stage = { at: "welcomed", session };
-    this.#share.setMargin(lease.clientMarginMs);
-    this.#log("info", "connection.welcomed", {
-      session: session.id,
-      term,
-      resumed: frame.resumed,
-      status: frame.status,
+    this.#lastProblem = undefined;
+    const session = new Session(frame, lease, sentAt, at, {
+      share: this.#share,
+      send: (text) => this.#link.send(text),
+      stampedWith: (stamp) => this.#following.stampedWith(stamp),
     });
-    this.#repeat(session, traits);
-    this.#extend(session, sentAt, lease, at);
-    this.#owner.changed();
+    this.#stage = { at: "welcomed", session };
+    this.#log("info", "connection.welcomed", { session: session.id, term, resumed, status });
+    session.repeat(traits, this.#traits, this.#leaving);
+    this.#heed({ next: "go-on" }, at);
   }
 
-  /** After every welcome: what is ready, failed and released, changed traits, and the wish to leave. */
-  #repeat(session: Session, told: ExecutorTraits): void {
-    this.#share.oweEverything();
-    this.#flush(session);
-    if (this.#traits !== told) {
-      const { zone: _zone, slot: _slot, ...changeable } = this.#traits;
-      this.#send({ type: "update", ...changeable });
+  /** Does what the session came to, and sees to the next wake-up. */
+  #heed(outcome: Outcome, at: Reading): void {
+    if (this.#stage.at === "welcomed") {
+      const { renewMs, durationMs, dueAt } = this.#stage.session;
+      this.#terms = { renewMs, durationMs };
+      this.#wakeBy(Math.min(dueAt, this.#share.nextDueAt()));
     }
-    if (this.#leaving) this.#send({ type: "leave", mode: this.#leaving });
-  }
-
-  #inSession(session: Session, frame: ServerFrame, at: Reading): void {
-    switch (frame.type) {
-      case "push":
-        return this.#push(session, frame, at);
-      case "lease":
-        return this.#lease(session, frame, at);
-      case "goaway":
-        session.goawayAt = Math.min(session.goawayAt, at.now + frame.afterMs);
-        this.#wakeBy(session.goawayAt);
-        return;
+    switch (outcome.next) {
+      case "go-on":
+        return this.#owner.changed();
+      case "breach":
+        return this.#breach(outcome.problem, at);
+      case "resume":
+        return this.#redial(at, { problem: outcome.problem, holding: true });
+      case "move-on":
+        this.#leaveSocket("going away as asked", at);
+        this.#link.addresses.next();
+        return this.#dial(at);
       case "left":
         if (this.#leaving) this.#finish({ kind: "left" }, "closed", at);
         return;
-      case "welcome":
-        return this.#breach("a second welcome", at);
       default:
-        // The rest are frames for observers, which no scheduler sends to an executor.
-        return;
+        return outcome satisfies never;
     }
-  }
-
-  #push(session: Session, page: PushFrame, at: Reading): void {
-    const assembled = session.pushes.add(page);
-    if (assembled.type === "breach") return this.#breach(assembled.reason, at);
-    if (assembled.type === "partial") return;
-    const { push } = assembled;
-    const { revision } = this.#share;
-    if (push.base !== null && push.base !== revision) {
-      return this.#redial(at, {
-        problem: `a push from revision ${push.base}, at ${revision ?? "none"}`,
-        holding: true,
-      });
-    }
-    this.#share.apply(push, at);
-    // An owner may have closed the connection while it was told.
-    if (this.#stage.at !== "welcomed") return;
-    session.status = "assigned";
-    session.waitingFor = undefined;
-    this.#flush(session);
-    this.#send({ type: "ack", revision: push.revision });
-    this.#wakeBy(this.#share.nextDueAt());
-    this.#owner.changed();
-  }
-
-  #lease(session: Session, frame: LeaseFrame, at: Reading): void {
-    const sentAt = session.answer(frame.n);
-    if (sentAt === "breach") return this.#breach("a lease for a renew that was not sent", at);
-    if (sentAt === undefined) return;
-    this.#following.stampedWith(frame.stamp);
-    this.#extend(session, sentAt, frame, at);
-  }
-
-  #extend(session: Session, sentAt: Reading, terms: { durationMs: number; renewMs: number }, at: Reading): void {
-    const renewMs = Math.max(MIN_RENEW_MS, terms.renewMs);
-    this.#terms = { durationMs: terms.durationMs, renewMs };
-    this.#share.extend(sentAt, terms.durationMs, at);
-    this.#wakeBy(Math.min(this.#share.nextDueAt(), session.renewDueAt(renewMs)));
-  }
-
-  #flush(session: Session): void {
-    session.flushAt = Number.POSITIVE_INFINITY;
-    for (const report of this.#share.takeReports()) this.#link.send(report);
-  }
-
-  /** How long an answer is waited for: one renew period. */
-  #answerMs(): number {
-    return this.#terms?.renewMs ?? FIRST_ANSWER_TIMEOUT_MS;
   }
 
   #wake(): void {
@@ -327,27 +256,15 @@ export class Connection {
 
   #dueAt(): number {
     const stage = this.#stage;
-    if (stage.at === "welcomed") return stage.session.dueAt(this.#answerMs());
+    if (stage.at === "welcomed") return stage.session.dueAt;
     return stage.at === "greeting" ? stage.dueAt : this.#link.dueAt;
   }
 
   #doWhatIsDue(at: Reading): void {
     if (this.#link.state === "waiting") return this.#dial(at);
-    if (this.#stage.at === "welcomed") return this.#doWhatIsDueInSession(this.#stage.session, at);
+    if (this.#stage.at === "welcomed") return this.#heed(this.#stage.session.doWhatIsDue(at), at);
     this.#link.addresses.next();
     this.#redial(at, { problem: "no answer to the hello in time", holding: true });
-  }
-
-  #doWhatIsDueInSession(session: Session, at: Reading): void {
-    if (at.now >= session.goawayAt) {
-      this.#leaveSocket("going away as asked", at);
-      this.#link.addresses.next();
-      return this.#dial(at);
-    }
-    if (at.now >= session.flushAt) this.#flush(session);
-    if (at.now < session.renewDueAt(this.#answerMs())) return;
-    if (session.isUnanswered) return this.#redial(at, { problem: "a renew stayed unanswered", holding: true });
-    this.#send({ type: "renew", n: session.nextRenew(at) });
   }
 
   #ended(end: SocketEnd, refused: RefusedFrame | undefined, at: Reading): void {
@@ -395,7 +312,7 @@ export class Connection {
   /** Leaves the socket and waits before the next. */
   #redial(at: Reading, { problem, holding, afterMs = 0, code = CLOSE.normal }: Redial): void {
     this.#leaveSocket(problem, at, code);
-    this.#link.wait(at, afterMs, holding && this.#share.holdsLease ? this.#terms?.renewMs : undefined);
+    this.#link.wait(at, afterMs, holding && this.#share.holdsLease ? this.#terms.renewMs : undefined);
     this.#wakeBy(this.#link.dueAt);
     this.#owner.changed();
   }
@@ -405,9 +322,7 @@ export class Connection {
     this.#stage = { at: "none" };
     this.#lastProblem = problem;
     // A session that outlasted a lease was a good one; only what fails at once is retried ever more slowly.
-    if (stage.at === "welcomed" && at.now - stage.session.since > (this.#terms?.durationMs ?? 0)) {
-      this.#link.backoff.reset();
-    }
+    if (stage.at === "welcomed" && at.now - stage.session.since > this.#terms.durationMs) this.#link.backoff.reset();
     this.#link.leave(code, problem);
     this.#log("info", "connection.left", { problem });
   }
@@ -420,10 +335,6 @@ export class Connection {
     this.#share.drop(reason, at);
     this.#owner.finished(closing);
     this.#owner.changed();
-  }
-
-  #send(frame: ClientFrame): void {
-    this.#link.send(encodeFrame(frame));
   }
 
   #log(level: ClientLogLevel, event: string, fields: Readonly<Record<string, unknown>>): void {
