@@ -209,6 +209,8 @@ export class Connection {
       send: (text) => this.#link.send(text),
       stampedWith: (stamp) => this.#following.stampedWith(stamp),
     });
+    // The owner was told of the lease, and may have closed the connection.
+    if (this.#link.state !== "open") return;
     this.#stage = { at: "welcomed", session };
     this.#log("info", "connection.welcomed", { session: session.id, term, resumed, status });
     session.repeat(traits, this.#traits, this.#leaving);
