@@ -187,8 +187,8 @@ function emptyLists(): Lists {
 
 /** Appends the entries of a page; one that was split over two pages becomes one again. */
 function join<T extends Grant & { readonly stopMs?: number }>(list: T[], page: readonly T[]): void {
-  for (const [index, entry] of page.entries()) {
-    const last = index === 0 ? list.at(-1) : undefined;
+  for (const entry of page) {
+    const last = list.at(-1);
     if (
       last !== undefined &&
       last.table === entry.table &&

@@ -5,7 +5,7 @@ import { executorId, tableName } from "../../src/model/ids.ts";
 import { PartitionSet } from "../../src/model/partition-set.ts";
 import { decodeClientFrame, decodeServerFrame } from "../../src/protocol/codec.ts";
 import type { PushFrame, ReportFrame } from "../../src/protocol/frames.ts";
-import { MAX_CAUSE_NAMES, MAX_CAUSES, MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
+import { MAX_CAUSE_NAMES, MAX_CAUSES, MAX_FRAME_BYTES, MAX_REASON_CHARS } from "../../src/protocol/limits.ts";
 import { type Assembled, type Push, PushAssembler, pagePush, splitReport } from "../../src/protocol/paging.ts";
 import { anyFailures, anyGrants, anyLoads, anyPush } from "./values.ts";
 
@@ -108,6 +108,7 @@ describe("paging a push", () => {
     const cause = Array.from({ length: MAX_CAUSES + 1 }, (_, n) => ({
       kind: "operator" as const,
       executors: names,
+      tables: names.map(tableName).reverse(),
       note: `${n}`.padEnd(5_000, "\u{1f600}"),
     }));
     const [text = ""] = pagePush({ ...emptyPush, cause });
@@ -115,6 +116,8 @@ describe("paging a push", () => {
     expect(sent).toHaveLength(MAX_CAUSES);
     expect(sent[0]?.note?.startsWith("1")).toBe(true);
     expect(sent[0]?.executors).toEqual(names.slice(0, MAX_CAUSE_NAMES));
+    expect(sent[0]?.tables).toEqual([...names].reverse().slice(0, MAX_CAUSE_NAMES));
+    expect([...(sent[0]?.note ?? "")]).toHaveLength(MAX_REASON_CHARS);
   });
 
   it("keeps the first page within the limit for the largest cause", () => {
@@ -152,16 +155,21 @@ describe("assembling a push", () => {
     });
   });
 
-  it("keeps two epochs of one table apart", () => {
-    const [one, two] = [PartitionSet.of([1]), PartitionSet.of([2])];
-    const assembler = new PushAssembler();
-    assembler.add(page({ grant: [{ table: tableName("t"), partitions: one, epoch: 3 }] }));
-    const result = assembler.add(page({ more: false, grant: [{ table: tableName("t"), partitions: two, epoch: 4 }] }));
-    expect(result.type === "whole" && plain(result.push.grant)).toEqual([
-      { table: "t", partitions: "1", epoch: 3 },
-      { table: "t", partitions: "2", epoch: 4 },
-    ]);
-  });
+  it.each([{ table: tableName("u") }, { epoch: 4 }, { stopMs: 2 }])(
+    "joins only parts of one entry, not %o",
+    (other) => {
+      const entry = { table: tableName("t"), partitions: PartitionSet.of([1]), epoch: 3, stopMs: 1 };
+      const next = { ...entry, partitions: PartitionSet.of([2]) };
+      const assembler = new PushAssembler();
+      assembler.add(page({ revoke: [entry] }));
+      assembler.add(page({ revoke: [next] }));
+      const result = assembler.add(page({ more: false, revoke: [{ ...next, ...other }] }));
+      expect(result.type === "whole" && plain(result.push.revoke)).toEqual([
+        { ...entry, partitions: "1-2" },
+        { ...entry, ...other, partitions: "2" },
+      ]);
+    },
+  );
 });
 
 describe("splitting a report", () => {
