@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { isLoopback } from "../../src/auth/loopback.ts";
+import { createOpenAccess } from "../../src/auth/open-access.ts";
+
+describe("an Origin is let in only from the host that it asks", () => {
+  const onLoopback = createOpenAccess({ boundToLoopback: true });
+  const elsewhere = createOpenAccess({ boundToLoopback: false });
+
+  test.each([
+    [undefined, "127.0.0.1:7420"],
+    [undefined, "evil.example"],
+    ["http://127.0.0.1:7420", "127.0.0.1:7420"],
+    ["http://localhost:7420", "localhost:7420"],
+    ["http://LOCALHOST:7420", "localhost:7420"],
+    ["http://[::1]:7420", "[::1]:7420"],
+    ["http://127.0.0.1", "127.0.0.1:80"],
+    ["https://localhost", "localhost:443"],
+  ])("on loopback: origin %j, host %j comes in", (origin, host) => {
+    expect(onLoopback.refuse({ origin, host })).toBeUndefined();
+  });
+
+  test.each([
+    ["http://evil.example", "127.0.0.1:7420"],
+    ["http://evil.example:7420", "evil.example:7420"],
+    ["http://127.0.0.1:7421", "127.0.0.1:7420"],
+    ["http://localhost:7420", "127.0.0.1:7420"],
+    ["http://127.0.0.1.evil.example:7420", "127.0.0.1.evil.example:7420"],
+    ["null", "127.0.0.1:7420"],
+    ["", "127.0.0.1:7420"],
+    ["file://", ""],
+    ["http://127.0.0.1:7420", undefined],
+    ["http://127.0.0.1:7420", "127.0.0.1:7420/x"],
+    ["http://127.0.0.1:7420", "evil@127.0.0.1:7420"],
+  ])("on loopback: origin %j, host %j is refused", (origin, host) => {
+    expect(onLoopback.refuse({ origin, host })?.code).toBe("forbidden");
+  });
+
+  test("on another address any host is one's own, but no other", () => {
+    expect(elsewhere.refuse({ origin: "https://keel.example", host: "keel.example" })).toBeUndefined();
+    expect(elsewhere.refuse({ origin: "https://evil.example", host: "keel.example" })?.code).toBe("forbidden");
+  });
+});
+
+test.each([
+  ["localhost", true],
+  ["127.0.0.1", true],
+  ["127.8.9.10", true],
+  ["::1", true],
+  ["[::1]", true],
+  ["::ffff:127.0.0.1", true],
+  ["0.0.0.0", false],
+  ["::", false],
+  ["10.0.0.1", false],
+  ["127.evil.example", false],
+  ["localhost.evil.example", false],
+])("%s is loopback: %s", (host, expected) => {
+  expect(isLoopback(host)).toBe(expected);
+});
