@@ -42,14 +42,13 @@ export function noteFailure(turn: Turn, member: Member, failure: Failure, owned:
   });
 }
 
-/** It has them loaded: earlier failures are forgotten. */
+/** It has them loaded: earlier failures are forgotten. Looks at what failed, since a report may name any number of partitions. */
 export function forgetFailures(state: CoreState, member: Member, ready: readonly Grant[]): void {
-  if (state.backoffs.size === 0) return;
-  for (const { table, partitions } of ready) {
-    for (const partition of partitions) {
-      const key = backoffKey(member.executor, table, partition);
-      if (state.backoffs.delete(key)) state.deadlines.clear(`backoff ${key}`);
-    }
+  for (const [key, { executor, table, partition }] of state.backoffs) {
+    if (executor !== member.executor) continue;
+    if (!ready.some((grant) => grant.table === table && grant.partitions.has(partition))) continue;
+    state.backoffs.delete(key);
+    state.deadlines.clear(`backoff ${key}`);
   }
 }
 

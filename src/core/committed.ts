@@ -3,6 +3,7 @@ import { executorRecord, type LedgerState } from "../ledger/state.ts";
 import type { Change, ExecutorEntry } from "../model/change.ts";
 import { assert } from "../model/errors.ts";
 import { byId, type ExecutorId, type InstanceId } from "../model/ids.ts";
+import { PartitionSet } from "../model/partition-set.ts";
 import { welcomeReplacement } from "./fleet/hello.ts";
 import { forgetMember, hear, reviveUndecided } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
@@ -31,6 +32,7 @@ export function handleCommitted(turn: Turn, change: Change): void {
   keepStopLimits(state, before, change);
   dropRemovedTables(state, change);
   for (const entry of change.executors) followEntry(turn, entry, executorRecord(before, entry.executor)?.state);
+  noteFormer(state, before, change);
   noteTouched(state, change);
   for (const { request, answer } of append.answers) turn.effects.push({ type: "request.answered", request, answer });
   for (const track of [...state.instances.values()]) forgetInstance(state, track);
@@ -86,7 +88,8 @@ function followEntry(turn: Turn, entry: ExecutorEntry, before: string | undefine
   const { executor } = entry;
   if ("removed" in entry) {
     state.forgettable.delete(executor);
-    forgetMember(state, executor);
+    state.former.delete(executor);
+    forgetMember(state, executor, true);
     return;
   }
   const replacement = state.replacements.get(executor);
@@ -122,7 +125,6 @@ function followGone(turn: Turn, executor: ExecutorId, now: string, before: strin
   const member = state.members.get(executor);
   if (now !== before) log(turn, now === "lost" ? "warn" : "info", `executor.${now}`, { executor });
   if (member === undefined) return;
-  state.alarms.delete(`overdue ${executor}`);
   if (now === "lost") {
     member.lost = false;
     member.delivery.refused = false;
@@ -134,10 +136,26 @@ function followGone(turn: Turn, executor: ExecutorId, now: string, before: strin
   forgetMember(state, executor);
 }
 
+/** What an executor that goes was asked back for, remembered for its return. */
+function noteFormer(state: CoreState, before: LedgerState, change: Change): void {
+  const going = new Set<ExecutorId>();
+  for (const entry of change.executors) {
+    if (!("removed" in entry) && entry.state !== "live" && isRegistered(executorRecord(before, entry.executor)))
+      going.add(entry.executor);
+  }
+  for (const holder of before.holders) {
+    if (holder === undefined || holder.ownedCount === 0 || !going.has(holder.executor)) continue;
+    const sets = [...holder.owned].map(
+      ([table, held]) => [table, held.reduce((all, set) => all.union(set.partitions), PartitionSet.empty)] as const,
+    );
+    state.former.set(holder.executor, new Map(sets));
+  }
+}
+
 /** Everyone whose ownership the change touches may lack it now, and is told why. */
 function noteTouched(state: CoreState, change: Change): void {
   const touched = new Set<ExecutorId>();
-  for (const entry of [...change.release, ...change.own]) touched.add(entry.executor);
+  for (const entry of [...change.executors, ...change.release, ...change.own]) touched.add(entry.executor);
   for (const executor of [...touched].sort(byId)) {
     const member = state.members.get(executor);
     if (member === undefined) continue;

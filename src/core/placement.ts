@@ -12,11 +12,12 @@ import type { UnownedReason } from "../model/change.ts";
 import { assert } from "../model/errors.ts";
 import type { ExecutorId, TableName } from "../model/ids.ts";
 import { PartitionSet, PartitionSetBuilder } from "../model/partition-set.ts";
+import { preferLastOwner } from "../plan/last-owner.ts";
 import { computePlan } from "../plan/plan.ts";
 import { FIXED, type PlannedTable, UNOWNED } from "../plan/types.ts";
 import type { Draft } from "./draft.ts";
 import { type PlanRequest, planRequest } from "./placement-input.ts";
-import { isRegistered } from "./state.ts";
+import { type CoreState, isRegistered } from "./state.ts";
 import { log, type Turn } from "./turn.ts";
 
 /**
@@ -42,7 +43,8 @@ export function draftPlacement(turn: Turn, draft: Draft, ledger: LedgerState): v
 function plan(turn: Turn, request: PlanRequest): readonly PlannedTable[] | undefined {
   const { alarms } = turn.state;
   try {
-    const { tables } = computePlan(request.input);
+    const planned = computePlan(request.input).tables;
+    const tables = planned.map((table, at) => preferFormer(turn.state, request, at, table));
     alarms.delete("plan-failed");
     log(turn, "debug", "plan.computed", { executors: request.eligible.length, tables: tables.length });
     return tables;
@@ -51,6 +53,23 @@ function plan(turn: Turn, request: PlanRequest): readonly PlannedTable[] | undef
     log(turn, "error", "plan.failed", { error: String(error) });
     return undefined;
   }
+}
+
+/** Where some executor of the plan had partitions of this table before it went, those go back to it by preference. */
+function preferFormer(state: CoreState, request: PlanRequest, at: number, planned: PlannedTable): PlannedTable {
+  const table = request.input.tables[at];
+  assert(table !== undefined, "the plan has no table of its own");
+  let last: Int32Array | undefined;
+  request.eligible.forEach(({ executor }, index) => {
+    for (const [low, high] of state.former
+      .get(executor)
+      ?.get(table.table as TableName)
+      ?.ranges() ?? []) {
+      last ??= new Int32Array(table.owner.length).fill(UNOWNED);
+      last.fill(index, low, high + 1);
+    }
+  });
+  return last === undefined ? planned : preferLastOwner(table, planned, last);
 }
 
 class Placement {

@@ -40,6 +40,8 @@ export interface CoreState {
   readonly reservations: Map<ExecutorId, number>;
   /** Executors that left or were lost long enough ago to be forgotten. */
   readonly forgettable: Set<ExecutorId>;
+  /** What executors had when they were lost or left, to be preferred when they are back. */
+  readonly former: Map<ExecutorId, ReadonlyMap<TableName, PartitionSet>>;
   /** Partitions an executor failed to take, by backoffKey. */
   readonly backoffs: Map<string, Backoff>;
   /** Failed partitions that are still owned: to be asked back with the next decision. */
@@ -151,6 +153,7 @@ export function createState(options: CoreOptions): CoreState {
     ended: new Map(),
     reservations: new Map(),
     forgettable: new Set(),
+    former: new Map(),
     backoffs: new Map(),
     failures: [],
     newcomers: new Set(),

@@ -95,6 +95,7 @@ function awaitReplacement(turn: Turn, hello: HelloReceived): void {
   }
   state.sessions.set(hello.session, hello.executor);
   state.replacements.set(hello.executor, { hello, older });
+  state.stale = true;
 }
 
 /** Makes or renews the member for this hello. */
@@ -111,6 +112,7 @@ function enrol(
     member.session = hello.session;
     member.attempt = hello.attempt;
     member.traits = traitsOf(hello);
+    state.stale = true;
     // A leave that came to its end is over; one under way goes on until it does.
     if (registration(state, member) === undefined) member.leaving = undefined;
     state.sessions.set(hello.session, hello.executor);

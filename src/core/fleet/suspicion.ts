@@ -2,7 +2,7 @@ import { executorRecord, findHolder } from "../../ledger/state.ts";
 import type { ExecutorId, SessionId } from "../../model/ids.ts";
 import { type CoreState, instanceState, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
-import type { Member } from "./member.ts";
+import { isCordoned, type Member } from "./member.ts";
 
 /**
  * Heard → suspect → lost. A suspect keeps its partitions and gets none. It is lost when it was waited for long enough and,
@@ -85,12 +85,14 @@ export function memberOf(state: CoreState, session: SessionId): Member | undefin
   return member?.session === session ? member : undefined;
 }
 
-/** Drops a member that nothing refers to: no session, not registered, no reservation. */
-export function forgetMember(state: CoreState, executor: ExecutorId): void {
+/** Drops a member without a session that is not registered. One whose acks were overdue is remembered until `forgotten`. */
+export function forgetMember(state: CoreState, executor: ExecutorId, forgotten = false): void {
   const member = state.members.get(executor);
   if (member === undefined || member.session !== undefined || member.lost) return;
+  if (isCordoned(member) && !forgotten) return;
   if (registration(state, member) !== undefined) return;
   state.members.delete(executor);
+  state.alarms.delete(`overdue ${executor}`);
   for (const kind of ["silence", "loss", "ack", "push", "drain"]) state.deadlines.clear(`${kind} ${executor}`);
 }
 

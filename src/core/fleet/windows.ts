@@ -15,6 +15,7 @@ export function noteHello(turn: Turn, member: Member): void {
   if (newcomer && state.reservations.has(member.executor)) {
     // A planned restart is back: its place was kept for it, so it waits for nobody.
     member.admitted = "restart";
+    state.stale = true;
   }
   if (newcomer) state.newcomers.add(member.executor);
   if (state.window !== undefined && (newcomer || state.window.kind === "formation")) {
