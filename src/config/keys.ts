@@ -5,6 +5,9 @@ import { address, choice, count, duration, fraction, id, type Kind, path, socket
  * checks are all made from this one table.
  */
 
+/** Where a file is looked for if none is named. */
+export const DEFAULT_FILE = "evenkeel.yaml";
+
 export interface Key<T> {
   readonly kind: Kind<T>;
   /** Absent: the key has no value unless one is given. */

@@ -3,15 +3,12 @@ import { dirname, resolve } from "node:path";
 import type { TableSpec } from "../model/change.ts";
 import { Config, type Setting } from "./config.ts";
 import { type FileContent, readDocument } from "./document.ts";
-import { flagOf, KEY_NAMES, KEYS, type Key, type KeyName } from "./keys.ts";
+import { DEFAULT_FILE, flagOf, KEY_NAMES, KEYS, type Key, type KeyName } from "./keys.ts";
 import { BadValue } from "./kinds.ts";
 import { contradictions } from "./rules.ts";
 import { ConfigError, type Given, type Problem, problemAt } from "./source.ts";
 import { readTables } from "./tables.ts";
 import { type Environment, readVariables } from "./variables.ts";
-
-/** Where a file is looked for if none is named. */
-export const DEFAULT_FILE = "evenkeel.yaml";
 
 export interface ConfigInput {
   /** Path of the file, which must be there. Absent: DEFAULT_FILE if there is one, else none. */
