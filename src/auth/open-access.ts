@@ -9,12 +9,22 @@ import { isLoopback } from "./loopback.ts";
  */
 export function createOpenAccess(options: { readonly boundToLoopback: boolean }): Access {
   return {
-    refuse({ origin, host }: AccessRequest) {
+    refuse({ query, origin, host }: AccessRequest) {
+      if (hasToken(query)) {
+        const hint = "send it as `Authorization: Bearer …`; URLs end up in logs and histories";
+        return new EvenkeelError("invalid", "a token in the URL is not taken", hint);
+      }
       if (origin === undefined || isOwnOrigin(origin, host, options.boundToLoopback)) return undefined;
       const hint = "a page may only use the scheduler that served it";
       return new EvenkeelError("forbidden", "the Origin of the request is not this server", hint);
     },
   };
+}
+
+const TOKEN_NAMES = new Set(["token", "access_token", "ticket", "authorization"]);
+
+function hasToken(query: string): boolean {
+  return [...new URLSearchParams(query).keys()].some((name) => TOKEN_NAMES.has(name.toLowerCase()));
 }
 
 /** A name or address, and perhaps a port: nothing that the URL parser would read as another part of a URL. */

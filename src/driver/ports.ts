@@ -118,12 +118,13 @@ export interface SchedulerApi {
 
 /** Decides who may come in, before anything else of a request is looked at. */
 export interface Access {
-  /** Undefined if the request may go on, else why not: `unauthenticated` or `forbidden`. */
+  /** Undefined if the request may go on, else why not: `unauthenticated`, `forbidden`, or `invalid` for a token in the URL. */
   refuse(request: AccessRequest): EvenkeelError | undefined;
 }
 
-/** What access is decided by: headers of the request, as they came. */
+/** What access is decided by: headers and the query of the URL (without `?`), as they came. */
 export interface AccessRequest {
+  readonly query: string;
   readonly origin?: string | undefined;
   readonly host?: string | undefined;
 }

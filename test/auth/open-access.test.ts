@@ -16,7 +16,7 @@ describe("an Origin is let in only from the host that it asks", () => {
     ["http://127.0.0.1", "127.0.0.1:80"],
     ["https://localhost", "localhost:443"],
   ])("on loopback: origin %j, host %j comes in", (origin, host) => {
-    expect(onLoopback.refuse({ origin, host })).toBeUndefined();
+    expect(onLoopback.refuse({ query: "", origin, host })).toBeUndefined();
   });
 
   test.each([
@@ -32,13 +32,28 @@ describe("an Origin is let in only from the host that it asks", () => {
     ["http://127.0.0.1:7420", "127.0.0.1:7420/x"],
     ["http://127.0.0.1:7420", "evil@127.0.0.1:7420"],
   ])("on loopback: origin %j, host %j is refused", (origin, host) => {
-    expect(onLoopback.refuse({ origin, host })?.code).toBe("forbidden");
+    expect(onLoopback.refuse({ query: "", origin, host })?.code).toBe("forbidden");
   });
 
   test("on another address any host is one's own, but no other", () => {
-    expect(elsewhere.refuse({ origin: "https://keel.example", host: "keel.example" })).toBeUndefined();
-    expect(elsewhere.refuse({ origin: "https://evil.example", host: "keel.example" })?.code).toBe("forbidden");
+    expect(elsewhere.refuse({ query: "", origin: "https://keel.example", host: "keel.example" })).toBeUndefined();
+    expect(elsewhere.refuse({ query: "", origin: "https://evil.example", host: "keel.example" })?.code).toBe(
+      "forbidden",
+    );
   });
+});
+
+test.each(["token=s3cret", "x=1&access_token=s3cret", "Token=", "ticket=t", "%74oken=s3cret"])(
+  "a token in the URL is refused and not repeated: %s",
+  (query) => {
+    const refusal = createOpenAccess({ boundToLoopback: true }).refuse({ query });
+    expect(refusal?.code).toBe("invalid");
+    expect(refusal?.message).not.toContain("s3cret");
+  },
+);
+
+test("other members of the query are none of access's business", () => {
+  expect(createOpenAccess({ boundToLoopback: true }).refuse({ query: "tokens=1&a=token" })).toBeUndefined();
 });
 
 test.each([
