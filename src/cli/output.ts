@@ -40,7 +40,7 @@ export function format(view: View, as: Format): string {
     case "table":
     case "wide":
       return view.parts
-        .map((part) => (typeof part === "string" ? part : formatTable(part, as === "wide")))
+        .map((part) => (typeof part === "string" ? plainLines(part) : formatTable(part, as === "wide")))
         .filter((text) => text !== "")
         .map((text) => `${text}\n`)
         .join("\n");
@@ -68,8 +68,13 @@ function formatTable({ columns, rows }: Table, wide: boolean): string {
     .join("\n");
 }
 
+/** Several lines of text of others. */
+export function plainLines(text: string): string {
+  return text.split("\n").map(plain).join("\n");
+}
+
 /** Text of others with its control characters written out, so that it cannot drive the terminal. */
-export function plain(text: string): string {
+function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for.
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -10,6 +10,7 @@ import { addTables } from "./commands/tables.ts";
 import { addWait } from "./commands/wait.ts";
 import type { Context } from "./context.ts";
 import { judge } from "./failure.ts";
+import { plainLines } from "./output.ts";
 
 /** Runs one command line. Resolves with the exit code; everything there was to say has been said. */
 export async function run(args: readonly string[], context: Context): Promise<number> {
@@ -18,7 +19,7 @@ export async function run(args: readonly string[], context: Context): Promise<nu
     return 0;
   } catch (error) {
     const { exit, text } = judge(error);
-    if (text !== undefined) context.note(text);
+    if (text !== undefined) context.note(plainLines(text));
     return exit;
   }
 }
