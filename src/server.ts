@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { isIPv6 } from "node:net";
+import { isLoopback } from "./auth/loopback.ts";
+import { createOpenAccess } from "./auth/open-access.ts";
+import { currentLedger, currentRevision, describe, listTables } from "./core/describe.ts";
+import { type CoreState, createState } from "./core/state.ts";
+import { step } from "./core/step.ts";
+import type { Core } from "./driver/core.ts";
+import { Driver } from "./driver/driver.ts";
+import type { LogLevel, LogPort, SchedulerApi } from "./driver/ports.ts";
+import { realClock } from "./driver/real-clock.ts";
+import { realRandom } from "./driver/real-random.ts";
+import { Gateway } from "./gateway/gateway.ts";
+import { createApp } from "./http/app.ts";
+import { closeServer, createHttpServer, listen } from "./http/server.ts";
+import { type LedgerCheckpoint, toCheckpoint } from "./ledger/checkpoint.ts";
+import type { TableSpec } from "./model/change.ts";
+import { EvenkeelError } from "./model/errors.ts";
+import type { Settings } from "./model/settings.ts";
+import { SESSION_PATH } from "./protocol/limits.ts";
+import { MemoryStore } from "./store/memory.ts";
+import { createLog, type LogSink } from "./telemetry/log.ts";
+
+/** What a server is built from. Durations in `settings` are milliseconds. */
+export interface ServerConfig {
+  readonly settings: Settings;
+  /** Port 0: any free one; the url says which. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly store: { readonly kind: "memory" };
+  /** Lines go to standard output, unless `sink` says otherwise. */
+  readonly log: {
+    readonly level: LogLevel | "silent";
+    readonly pretty: "auto" | "always" | "never";
+    readonly sink?: LogSink;
+  };
+  /** The configuration's tables; absent: not declared, empty: declared as none. */
+  readonly tables?: readonly TableSpec[];
+  /** Allows an address that others can reach although nobody has to prove who they are. */
+  readonly insecure?: boolean;
+  /** What standbys tell executors to use. */
+  readonly advertise?: string;
+}
+
+export interface RunningServer {
+  /** Address of the HTTP API, such as `http://127.0.0.1:7420`. */
+  readonly url: string;
+  /** Address for executors, such as `ws://127.0.0.1:7420`. */
+  readonly wsUrl: string;
+  readonly api: SchedulerApi;
+  /** Resolves with the reason when the scheduler cannot go on; never after a stop. */
+  readonly failed: Promise<Error>;
+  /** Sends the sessions away within `settings.shutdown.timeoutMs`, then ends the server. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds a scheduler and starts it. Rejects with EvenkeelError if the configuration is refused (the address is not loopback
+ * and `insecure` is not said, or a table cannot be as it is declared), and with Node's error if the address cannot be had.
+ */
+export async function startServer(config: ServerConfig): Promise<RunningServer> {
+  const { settings, tables } = config;
+  const boundToLoopback = isLoopback(config.listen.host);
+  if (!boundToLoopback && config.insecure !== true) refuseOpenAddress(config.listen.host);
+  const log = createLog({ sink: process.stdout, ...config.log });
+  const store = new MemoryStore({ clock: realClock, random: realRandom });
+  const driver = new Driver({ core: CORE, clock: realClock, store, settings, log });
+  const access = createOpenAccess({ boundToLoopback });
+  const gateway = new Gateway({ host: driver, stamps: driver, access, clock: realClock, random: realRandom, log });
+  driver.attachSessions(gateway);
+  const app = createApp({ api: driver, access, log, version: readVersion(), sessionPath: SESSION_PATH });
+  const server = createHttpServer({ fetch: (request) => app.fetch(request) });
+  server.on("upgrade", gateway.handleUpgrade);
+  server.on("clientError", gateway.handleClientError);
+  try {
+    await driver.start();
+    if (tables !== undefined) await driver.declareTables(tables);
+    const { port } = await listen(server, config.listen);
+    const authority = `${connectable(config.listen.host)}:${port}`;
+    const url = `http://${authority}`;
+    log.log("info", "server.listening", { url, cluster: settings.cluster, version: readVersion() });
+    const stop = once(() => stopServer(driver, gateway, server, log));
+    return { url, wsUrl: `ws://${authority}`, api: driver, failed: driver.failed, stop };
+  } catch (error) {
+    await driver.stop();
+    throw error;
+  }
+}
+
+const CORE: Core<CoreState> = {
+  createState: ({ checkpoint, ...start }) =>
+    createState({ ...start, ...(checkpoint === undefined ? {} : { checkpoint: checkpoint as LedgerCheckpoint }) }),
+  step,
+  describe,
+  listTables,
+  currentRevision,
+  toCheckpoint: (state) => ({ revision: currentRevision(state), state: toCheckpoint(currentLedger(state)) }),
+};
+
+/** Sessions go first: an HTTP server waits for its open WebSockets. Answers go on until the sessions are gone. */
+async function stopServer(driver: Driver<CoreState>, gateway: Gateway, server: Server, log: LogPort): Promise<void> {
+  await driver.stop();
+  await gateway.close();
+  await closeServer(server);
+  log.log("info", "server.stopped", {});
+}
+
+function refuseOpenAddress(host: string): never {
+  const hint = "listen on 127.0.0.1, or say --insecure if the network around it is trusted";
+  throw new EvenkeelError("invalid", `listen: without auth, everyone who reaches ${host} could take over`, hint);
+}
+
+/** Where a server that listens on `host` can be reached: one that listens everywhere, by loopback. */
+function connectable(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  if (host === "::") return "[::1]";
+  return isIPv6(host) ? `[${host}]` : host;
+}
+
+function once<T>(call: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= call();
+    return result;
+  };
+}
+
+function readVersion(): string {
+  const file = new URL("../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}
