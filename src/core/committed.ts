@@ -20,6 +20,7 @@ export function handleCommitted(turn: Turn, change: Change): void {
   );
   const before = state.ledger;
   state.append = undefined;
+  state.alarms.delete("store-failed");
   state.ledger = fold(before, change);
   state.totals = sumTotals(state.ledger);
   state.stale = true;
@@ -38,12 +39,18 @@ export function handleCommitted(turn: Turn, change: Change): void {
   for (const track of [...state.instances.values()]) forgetInstance(state, track);
 }
 
-/** The change did not land: what it rested on is decided again. */
+/** From a failed append to the next try: a store that fails at once must not keep the loop busy. */
+const APPEND_RETRY_MS = 1_000;
+
+/** The change did not land: what it rested on is decided again, a little later. */
 export function handleAppendFailed(turn: Turn, error: string): void {
   const { state } = turn;
   const append = state.append;
   if (append === undefined) return;
   state.append = undefined;
+  state.appendAt = turn.now + APPEND_RETRY_MS;
+  state.deadlines.set("append", state.appendAt);
+  state.alarms.set("store-failed", `the store does not take changes: ${error}`);
   state.commands = [...append.commands, ...state.commands];
   state.failures = [...append.failures, ...state.failures];
   for (const member of membersInOrder(state)) reviveUndecided(turn, member);

@@ -167,6 +167,7 @@ function reasonsToWait(
 }
 
 function stateWord(state: CoreState, converged: boolean): StatusState {
+  if (state.alarms.has("store-failed")) return "store-failed";
   if (!state.ledger.declared) return "pending";
   if (isForming(state)) return state.window === undefined ? "pending" : "forming";
   return converged ? "converged" : "working";

@@ -150,9 +150,10 @@ export function keptFor(
   if (to === undefined) return UNOWNED;
   const at = index.get(to);
   if (at !== undefined) return at;
-  const leavingForGood = state.members.get(to)?.leaving?.mode === "move";
-  const awaited = state.reservations.has(to) || isRegistered(executorRecord(ledger, to));
-  return awaited && !leavingForGood ? FIXED : UNOWNED;
+  const member = state.members.get(to);
+  // To leave for good, or to be cordoned, wins over a place that is kept.
+  if (member !== undefined && (member.leaving?.mode === "move" || isCordoned(member))) return UNOWNED;
+  return state.reservations.has(to) || isRegistered(executorRecord(ledger, to)) ? FIXED : UNOWNED;
 }
 
 function excludedIndexes(

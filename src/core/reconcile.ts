@@ -12,7 +12,7 @@ import { mergeCauses, type Turn } from "./turn.ts";
  */
 export function reconcile(turn: Turn): void {
   const { state } = turn;
-  if (state.append !== undefined || state.stopping !== undefined) return;
+  if (state.append !== undefined || state.stopping !== undefined || turn.now < state.appendAt) return;
   tendWindow(turn);
   if (!state.stale) return;
   const draft = new Draft(state.ledger, state.term);

@@ -55,6 +55,8 @@ export interface CoreState {
   causes: readonly Cause[];
   commands: readonly Command[];
   append: Append | undefined;
+  /** No append before this, after one that failed. */
+  appendAt: number;
   /** Something changed that a plan depends on. */
   stale: boolean;
   /** Executors whose session may lack something. */
@@ -162,6 +164,7 @@ export function createState(options: CoreOptions): CoreState {
     causes: [],
     commands: [],
     append: undefined,
+    appendAt: Number.NEGATIVE_INFINITY,
     stale: true,
     undelivered: new Set(),
     holdUntil: Number.NEGATIVE_INFINITY,

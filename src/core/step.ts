@@ -147,7 +147,7 @@ function expireOne(turn: Turn, kind: string, rest: readonly string[]): void {
     case "goaway":
       return sendAway(turn, rest.join(" ") as SessionId);
     default:
-      // window, drain, shutdown: the turn itself looks at them.
+      // window, drain, append, shutdown: the turn itself looks at them.
       state.stale = true;
   }
 }

@@ -42,6 +42,8 @@ export class SimExecutor {
   readonly closes: { at: number; code: number; reason: string }[] = [];
   readonly welcomes: { at: number; status: string; resumed: boolean; waitingFor: string | undefined }[] = [];
   leftAt: number | undefined;
+  /** Told that a newer process has its id: it stops for good. */
+  replaced = false;
   /** Its process does nothing at all: no renewals, no stopping, no lapsing by itself. */
   frozen = false;
   dead = false;
@@ -151,6 +153,11 @@ export class SimExecutor {
     return [...this.held]
       .filter(([, held]) => held.stopAt === undefined || this.world.now < held.stopAt)
       .map(([key]) => key);
+  }
+
+  /** It left, or was replaced: it does not come back by itself. */
+  get finished(): boolean {
+    return this.leftAt !== undefined || this.replaced;
   }
 
   get lapseAt(): number {
@@ -313,6 +320,7 @@ export class SimExecutor {
     const { world } = this;
     this.closes.push({ at: world.now, code, reason });
     this.session = undefined;
+    if (code === 4409) this.replaced = true;
     const stops = [4400, 4403, 4409, 4410].includes(code);
     if (stops) this.#dropAll();
     const { reconnectMs } = this.options;
