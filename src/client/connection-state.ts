@@ -22,7 +22,7 @@ export type ChangeableTraits = Partial<Pick<ExecutorTraits, "address" | "labels"
 /** What the connection knows of itself at one moment. */
 export interface ConnectionStatus {
   /** `pending`: welcomed, and nothing decided for this executor yet; it never means that it owns nothing. */
-  readonly state: "connecting" | "pending" | "assigned" | "finished";
+  readonly state: "connecting" | "pending" | "assigned" | "closed";
   /** Where it is connected, or is going to be. */
   readonly url: string;
   readonly session?: string;

@@ -95,9 +95,13 @@ export class Connection {
     this.#progress((at) => this.#share.ended(handle, at));
   }
 
-  /** Asks to leave, now and after each welcome, until the scheduler says `left`. */
+  /**
+   * Asks to leave, now and after each welcome, until the scheduler says `left`. Who leaves for a restart does not wait for
+   * that longer than its lease: then it holds nothing, which the scheduler finds out by itself.
+   */
   leave(mode: LeaveMode): void {
     this.#leaving = mode;
+    if (mode === "restart" && !this.#share.holdsLease) return this.#finish({ kind: "lapsed" }, "lapsed", this.#read());
     if (this.#stage.at === "welcomed") this.#stage.session.send({ type: "leave", mode });
     this.#owner.changed();
   }
@@ -118,7 +122,7 @@ export class Connection {
     const { revision } = this.#share;
     const { incarnation } = this.#following;
     return {
-      state: this.#link.state === "over" ? "finished" : (session?.status ?? "connecting"),
+      state: this.#link.state === "over" ? "closed" : (session?.status ?? "connecting"),
       url: this.#link.addresses.current(),
       ...(session && { session: session.id }),
       ...(session?.waitingFor !== undefined && { waitingFor: session.waitingFor }),
@@ -139,6 +143,10 @@ export class Connection {
   #checkLapse(at: Reading): boolean {
     if (!this.#share.hasLapsed(at)) return false;
     this.#log("warn", "lease.lapsed", {});
+    if (this.#leaving === "restart") {
+      this.#finish({ kind: "lapsed" }, "lapsed", at);
+      return true;
+    }
     if (this.#link.hasSocket) this.#redial(at, { problem: "the lease lapsed", holding: false });
     this.#share.drop("lapsed", at);
     this.#owner.changed();

@@ -97,6 +97,8 @@ export interface ConnectionOwner {
 export type Closing =
   | { readonly kind: "left" }
   | { readonly kind: "closed" }
+  /** It was to leave for a restart, and its lease ran out, or there was none, before the scheduler had answered. */
+  | { readonly kind: "lapsed" }
   | { readonly kind: "replaced"; readonly detail: string }
   | { readonly kind: "unauthenticated"; readonly detail: string }
   | { readonly kind: "refused"; readonly code: number; readonly detail: string };
