@@ -2,6 +2,9 @@ import { assert } from "../model/errors.ts";
 import type { Clock, Timer } from "./ports.ts";
 import { MAX_DELAY_MS } from "./real-clock.ts";
 
+/** As in Node. A core that asks for a time in the past is turned again, but the sockets get their turn too. */
+const MIN_DELAY_MS = 1;
+
 /**
  * The one timer of the core. It fires at or before the time asked for: an early turn is harmless, and a timer that is not
  * set anew when its time moves on cannot be kept from firing by those who keep moving it.
@@ -22,7 +25,7 @@ export class WakeTimer {
     if (this.#armed !== undefined && this.#armed.at <= wakeAt && wakeAt !== Number.POSITIVE_INFINITY) return;
     this.cancel();
     if (wakeAt === Number.POSITIVE_INFINITY) return;
-    const delayMs = Math.min(Math.max(0, wakeAt - now), MAX_DELAY_MS);
+    const delayMs = Math.min(Math.max(MIN_DELAY_MS, wakeAt - now), MAX_DELAY_MS);
     const timer = this.#clock.setTimer(delayMs, () => {
       this.#armed = undefined;
       this.#onWake();
