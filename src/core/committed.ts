@@ -4,8 +4,8 @@ import type { Change, ExecutorEntry } from "../model/change.ts";
 import { assert } from "../model/errors.ts";
 import { byId, type ExecutorId, type InstanceId } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
-import { welcomeReplacement } from "./fleet/hello.ts";
-import { forgetMember, hear, reviveUndecided } from "./fleet/suspicion.ts";
+import { handleHello, welcomeReplacement } from "./fleet/hello.ts";
+import { forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
 import { type CoreState, instanceState, isRegistered, membersInOrder, sumTotals } from "./state.ts";
 import { log, mergeCauses, type Turn } from "./turn.ts";
@@ -54,6 +54,14 @@ export function handleAppendFailed(turn: Turn, error: string): void {
   state.commands = [...append.commands, ...state.commands];
   state.failures = [...append.failures, ...state.failures];
   for (const member of membersInOrder(state)) reviveUndecided(turn, member);
+  for (const { executor } of append.change.executors) {
+    forgetMember(state, executor);
+    // It waited to replace a process whose registration did not land: there is nothing to replace.
+    const replacement = state.replacements.get(executor);
+    if (replacement === undefined || isRegistered(executorRecord(state.ledger, executor))) continue;
+    state.replacements.delete(executor);
+    handleHello(turn, replacement.hello);
+  }
   state.stale = true;
   log(turn, "error", "store.failed", { revision: append.change.revision, error });
 }
@@ -124,6 +132,7 @@ function followRegistered(turn: Turn, executor: ExecutorId): void {
     state.deadlines.clear(`reserve ${executor}`);
     if (member.session !== undefined) hear(turn, member);
   }
+  if (member.session === undefined) suspect(turn, member, "its session ended before it was registered");
   state.undelivered.add(executor);
 }
 

@@ -69,7 +69,10 @@ function describeExecutors(state: CoreState, now: number): ExecutorStatus[] {
   const present = new Map(membersInOrder(state).map((member) => [member.executor, member]));
   const registered = executorRecords(state.ledger).filter(isRegistered);
   const newcomers = [...present.values()].filter(
-    (member) => member.session !== undefined && !registered.some((record) => record.executor === member.executor),
+    (member) =>
+      member.session !== undefined &&
+      member.leaving === undefined &&
+      !registered.some((record) => record.executor === member.executor),
   );
   return [
     ...registered.map((record) => describeRegistered(state, record, present.get(record.executor), now)),

@@ -13,6 +13,7 @@ import {
   type UnownEntry,
 } from "../model/change.ts";
 import { byId, type ExecutorId, type TableName } from "../model/ids.ts";
+import { PartitionSet } from "../model/partition-set.ts";
 import type { Answer } from "./effects.ts";
 import { mergeCauses } from "./turn.ts";
 
@@ -26,6 +27,7 @@ export class Draft {
   causes: readonly Cause[] = [];
   readonly #executors = new Map<ExecutorId, ExecutorEntry>();
   readonly #tables = new Map<TableName, TableEntry>();
+  readonly #asked = new Map<TableName, PartitionSet>();
 
   constructor(
     readonly ledger: LedgerState,
@@ -75,16 +77,19 @@ export class Draft {
 
   /** Asks everything back that a process owns. */
   releaseAll(holder: Holder | undefined, to: ExecutorId | undefined): void {
-    for (const [table, sets] of holder?.owned ?? []) {
-      for (const { partitions } of sets) {
-        this.release.push({
-          table,
-          partitions,
-          executor: (holder as Holder).executor,
-          ...(to === undefined ? {} : { to }),
-        });
-      }
+    if (holder === undefined) return;
+    for (const [table, sets] of holder.owned) {
+      for (const { partitions } of sets) this.askBack(table, partitions, holder.executor, to);
     }
+  }
+
+  /** Asks partitions back from their owner, once: what this draft asks for already stays as it is. */
+  askBack(table: TableName, partitions: PartitionSet, executor: ExecutorId, to: ExecutorId | undefined): void {
+    const asked = this.#asked.get(table) ?? PartitionSet.empty;
+    const fresh = partitions.difference(asked);
+    if (fresh.isEmpty) return;
+    this.#asked.set(table, asked.union(fresh));
+    this.release.push({ table, partitions: fresh, executor, ...(to === undefined ? {} : { to }) });
   }
 
   /** The ledger as it will be if this is committed. */

@@ -7,7 +7,7 @@ import type { Member } from "./fleet/member.ts";
 import { addReady } from "./fleet/readiness.ts";
 import { endSession, hear, memberOf } from "./fleet/suspicion.ts";
 import { endReleased } from "./handoff.ts";
-import { type CoreState, holderOf, registration } from "./state.ts";
+import { type CoreState, holderOf, recordUnderWay, registration } from "./state.ts";
 import { log, type Turn } from "./turn.ts";
 
 /** What executors say after their welcome. A frame of a session that is not the executor's present one changes nothing. */
@@ -68,7 +68,7 @@ export function handleLeave(turn: Turn, session: SessionId, mode: LeaveMode): vo
   member.leaving = { mode, deadlineAt: member.leaving?.deadlineAt ?? now + state.settings.drain.deadlineMs };
   state.newcomers.delete(executor);
   member.admitted = undefined;
-  if (registration(state, member) === undefined) {
+  if (registration(state, member) === undefined && recordUnderWay(state, executor) === undefined) {
     turn.effects.push({ type: "session.left", session });
     return;
   }

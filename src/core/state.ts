@@ -232,6 +232,12 @@ export function registration(state: CoreState, member: Member): ExecutorRecord |
   return isRegistered(record) && record.instance === member.instance ? record : undefined;
 }
 
+/** The record of this executor in the change that is under way, if it is in it: what it says may hold any moment. */
+export function recordUnderWay(state: CoreState, executor: ExecutorId): ExecutorRecord | undefined {
+  const entry = state.append?.change.executors.find((candidate) => candidate.executor === executor);
+  return entry === undefined || "removed" in entry ? undefined : entry;
+}
+
 export function holderOf(state: CoreState, member: Member) {
   return findHolder(state.ledger, member.executor, member.instance);
 }

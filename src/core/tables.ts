@@ -88,8 +88,7 @@ function originFor(draft: Draft, spec: TableSpec): TableOrigin {
 function releasePartitions(draft: Draft, table: TableName, partitions: PartitionSet): void {
   for (const holder of holdersInOrder(draft.ledger)) {
     for (const set of holder.owned.get(table) ?? []) {
-      const owned = set.partitions.intersect(partitions);
-      if (!owned.isEmpty) draft.release.push({ table, partitions: owned, executor: holder.executor });
+      draft.askBack(table, set.partitions.intersect(partitions), holder.executor, undefined);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { findHolder, tableStates } from "../../ledger/state.ts";
+import { awaited } from "../handoff.ts";
 import { type CoreState, membersInOrder, registration } from "../state.ts";
 import type { Member } from "./member.ts";
 import { liveCount, windowClosesAt } from "./windows.ts";
@@ -8,9 +9,10 @@ import { liveCount, windowClosesAt } from "./windows.ts";
 /** True if a committed decision counted this executor, and its share is not wholly reserved for it. */
 export function isAssigned(state: CoreState, member: Member): boolean {
   if (state.ledger.declared && state.totals.partitions + state.totals.owned + state.totals.releasing === 0) return true;
-  if (registration(state, member) === undefined) return false;
-  const owned = findHolder(state.ledger, member.executor, member.instance)?.ownedCount ?? 0;
-  return owned > 0 || !hasReserved(state, member);
+  const holder = findHolder(state.ledger, member.executor, member.instance);
+  // What this process was asked back is asked of it again, also where it was counted lost meanwhile.
+  if (holder !== undefined && (holder.ownedCount > 0 || awaited(state, holder).length > 0)) return true;
+  return registration(state, member) !== undefined && !hasReserved(state, member);
 }
 
 /** True if partitions are kept for it: reserved, or still with an earlier process of it. */

@@ -3,7 +3,7 @@ import { type ExecutorRecord, type ExecutorTraits, MAX_REPLACED } from "../../mo
 import type { InstanceId } from "../../model/ids.ts";
 import { acknowledge } from "../delivery.ts";
 import type { HelloReceived } from "../events.ts";
-import { instanceState, isRegistered, registration } from "../state.ts";
+import { instanceState, isRegistered, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
 import { isAssigned, waitingFor } from "./assigned.ts";
 import { handLease } from "./lease.ts";
@@ -29,7 +29,11 @@ export function handleHello(turn: Turn, hello: HelloReceived): void {
   } else if (member?.delivery.refused === true) {
     const retryAfterMs = state.settings.lease.renewMs;
     refuse(turn, hello, 4503, "a revoke stayed unacknowledged; refused until its grants have ended", retryAfterMs);
-  } else if (isRegistered(record) && record.instance !== hello.instance) {
+  } else if (
+    [record, recordUnderWay(state, hello.executor)].some(
+      (known) => isRegistered(known) && known.instance !== hello.instance,
+    )
+  ) {
     awaitReplacement(turn, hello);
   } else {
     welcome(turn, hello, enrol(turn, hello, member, record));

@@ -1,6 +1,6 @@
 import { executorRecord, findHolder } from "../../ledger/state.ts";
 import type { ExecutorId, SessionId } from "../../model/ids.ts";
-import { type CoreState, instanceState, registration } from "../state.ts";
+import { type CoreState, instanceState, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
 import { isCordoned, type Member } from "./member.ts";
 
@@ -71,10 +71,11 @@ export function checkLoss(turn: Turn, member: Member): void {
   }
 }
 
-/** The decision did not become durable: it is made again if it still holds. */
+/** A loss that was decided did not become durable: it is made again if it still holds. */
 export function reviveUndecided(turn: Turn, member: Member): void {
   if (!member.lost) return;
   member.lost = false;
+  turn.state.undelivered.add(member.executor);
   if (member.session === undefined) suspect(turn, member, "its loss could not be committed");
 }
 
@@ -89,14 +90,14 @@ export function memberOf(state: CoreState, session: SessionId): Member | undefin
 export function forgetMember(state: CoreState, executor: ExecutorId, forgotten = false): void {
   const member = state.members.get(executor);
   if (member === undefined || member.session !== undefined || member.lost) return;
-  if (isCordoned(member) && !forgotten) return;
+  if ((isCordoned(member) && !forgotten) || recordUnderWay(state, executor) !== undefined) return;
   if (registration(state, member) !== undefined) return;
   state.members.delete(executor);
   state.alarms.delete(`overdue ${executor}`);
   for (const kind of ["silence", "loss", "ack", "push", "drain"]) state.deadlines.clear(`${kind} ${executor}`);
 }
 
-function suspect(turn: Turn, member: Member, reason: string): void {
+export function suspect(turn: Turn, member: Member, reason: string): void {
   const { state, now } = turn;
   if (member.suspectAt !== undefined) return;
   member.suspectAt = now;
