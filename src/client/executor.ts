@@ -19,7 +19,7 @@ export {
 } from "./errors.ts";
 export type { ExecutorHandlers, PartitionGrant, RevokeNotice } from "./handler-runner.ts";
 export type { ExecutorLogger, ExecutorOptions, TokenSource } from "./options.ts";
-export type { StopReason } from "./ports.ts";
+export type { LeaseNotice, StopReason } from "./ports.ts";
 export type { Executor, ExecutorClosed, ExecutorStatus, LeaveOptions } from "./running-executor.ts";
 export { leaveOnSigterm, type SigtermOptions } from "./sigterm.ts";
 

@@ -1,7 +1,7 @@
 import { MAX_REASON_CHARS } from "../protocol/limits.ts";
 import { PartitionError, PartitionStoppedError } from "./errors.ts";
 import { epochOf, type Handle, type HandleFailure } from "./handle.ts";
-import type { ClientClock, ClientLog, StopReason } from "./ports.ts";
+import type { ClientClock, ClientLog, LeaseNotice, StopReason } from "./ports.ts";
 
 /** A partition that this executor is to load. The same object is handed to `onRevoke`. */
 export interface PartitionGrant {
@@ -38,8 +38,8 @@ export interface ExecutorHandlers {
    * not known to be unloaded, so it is released only when its time is up.
    */
   onRevoke(grant: PartitionGrant, notice: RevokeNotice): unknown;
-  /** The lease was extended: it holds for `leftMs` from now. For owners who guard it in another process. */
-  onLease?(leftMs: number): void;
+  /** The lease was extended: it holds as told from now. For owners who guard it in another process. */
+  onLease?(notice: LeaseNotice): void;
 }
 
 /** Where the runner tells how a handle got on. */
@@ -105,9 +105,9 @@ export class HandlerRunner {
     }
   }
 
-  leased(leftMs: number): void {
+  leased(notice: LeaseNotice): void {
     try {
-      this.#handlers.onLease?.(leftMs);
+      this.#handlers.onLease?.(notice);
     } catch (error) {
       this.#log.log("error", "lease.handler-failed", { reason: failureOf(error).reason });
     }

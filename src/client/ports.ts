@@ -77,6 +77,16 @@ export interface ConnectionPorts {
  */
 export type StopReason = "revoked" | "dropped" | "lapsed" | "ended" | "incarnation" | "replaced" | "refused" | "closed";
 
+/** How long a lease holds, for owners who guard it in another process. */
+export interface LeaseNotice {
+  /** Until it counts as lapsed, the margin taken off already. */
+  readonly leftMs: number;
+  /** How often it is renewed. */
+  readonly renewMs: number;
+  /** By so much wall time may run ahead of monotonic time before the lease counts as lapsed. */
+  readonly marginMs: number;
+}
+
 /** Carries out what the connection decides. Called synchronously; must not throw, and works on handles in later turns. */
 export interface ConnectionOwner {
   /** Unload these; `connection.ended` when done. Every signal is aborted before this returns. */
@@ -87,8 +97,8 @@ export interface ConnectionOwner {
   start(handles: readonly Handle[]): void;
   /** Something that `connection.status` tells has changed. */
   changed(): void;
-  /** The lease is good for this much longer. */
-  leased(leftMs: number): void;
+  /** An answer came, and with it the lease holds as told from now. */
+  leased(notice: LeaseNotice): void;
   /** The connection is over for good; nothing is served any more. Called once. */
   finished(closing: Closing): void;
 }

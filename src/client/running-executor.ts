@@ -65,7 +65,7 @@ export class Executor {
       start: (handles) => runner.start(handles),
       stop: (handles, reason) => runner.stop(handles, reason),
       cut: (handles) => runner.cut(handles),
-      leased: (leftMs) => runner.leased(leftMs),
+      leased: (notice) => runner.leased(notice),
       changed: () => this.#feed.changed(),
       finished: resolve,
     });

@@ -67,7 +67,7 @@ export class Session {
     this.#durationMs = lease.durationMs;
     this.#renewMs = Math.max(MIN_RENEW_MS, lease.renewMs);
     ports.share.setMargin(lease.clientMarginMs);
-    ports.share.extend(helloSentAt, lease.durationMs, at);
+    ports.share.extend(helloSentAt, lease, at);
   }
 
   /** Length of the lease by the last answer. */
@@ -161,7 +161,7 @@ export class Session {
     this.#durationMs = durationMs;
     this.#renewMs = Math.max(MIN_RENEW_MS, renewMs);
     this.#ports.stampedWith(stamp);
-    this.#ports.share.extend(this.#sentAt, durationMs, at);
+    this.#ports.share.extend(this.#sentAt, { durationMs, renewMs }, at);
     return GO_ON;
   }
 

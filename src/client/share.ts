@@ -9,6 +9,12 @@ import { ReportBuilder } from "./reports.ts";
 /** σ until a welcome has told it: stop limits need it, and none can exist before. */
 const FIRST_MARGIN_MS = 1_000;
 
+/** What an answer says of the lease. */
+export interface LeaseTerms {
+  readonly durationMs: number;
+  readonly renewMs: number;
+}
+
 /**
  * What this executor may serve, and until when: its holdings under its lease, at the revision of the last push. It tells
  * the owner what to do, and gathers what the scheduler is to be told.
@@ -44,10 +50,10 @@ export class Share {
     this.#marginMs = marginMs;
   }
 
-  /** An answer to what was sent at `sentAt` gives a lease of `durationMs`. */
-  extend(sentAt: Reading, durationMs: number, at: Reading): void {
+  /** An answer to what was sent at `sentAt` gives a lease of `durationMs`, to be renewed every `renewMs`. */
+  extend(sentAt: Reading, { durationMs, renewMs }: LeaseTerms, at: Reading): void {
     this.#lease = extendLease(this.#lease, sentAt, durationMs, this.#marginMs);
-    this.#owner.leased(this.leaseLeftMs(at));
+    this.#owner.leased({ leftMs: this.leaseLeftMs(at), renewMs, marginMs: this.#marginMs });
   }
 
   /** True if there is a lease and its time is up. */
