@@ -52,8 +52,8 @@ class NodeSocket implements ClientSocket {
     socket.on("message", (data, isBinary) => {
       if (this.#isOver) return;
       if (!isBinary) return this.#handlers.received(data.toString());
-      this.fail("the scheduler sent a binary frame");
       this.close(CLOSE.binary, "binary frame");
+      this.#handlers.ended({ kind: "failed", detail: "the scheduler sent a binary frame" });
     });
     socket.on("unexpected-response", (request, response) => {
       readRefusal(response, (body) => {
@@ -80,7 +80,7 @@ class NodeSocket implements ClientSocket {
   close(code: number, reason: string): void {
     this.#isOver = true;
     const socket = this.#socket;
-    if (socket === undefined || socket.readyState === WebSocket.CLOSED) return;
+    if (socket === undefined || socket.readyState >= WebSocket.CLOSING) return;
     socket.close(code, reason);
     const deadline = setTimeout(() => socket.terminate(), CLOSE_DEADLINE_MS);
     socket.once("close", () => clearTimeout(deadline));
