@@ -257,6 +257,7 @@ export class World {
     // What a store keeps is text: the change must survive that.
     this.after(this.commitMs, () => {
       this.changes.push(change);
+      this.transcript.push(`${(this.now / 1000).toFixed(3)} = ${describeChange(change)}`);
       this.#checkEpochs(change);
       this.post({ type: "change.committed", change });
     });
@@ -303,6 +304,28 @@ function voluntaryMoves(change: Change, state: CoreState): number {
         state.ledger.tables.get(table)?.record.removing === undefined,
     )
     .reduce((sum, entry) => sum + entry.partitions.size, 0);
+}
+
+/** Entries of a change as text, empty ones left out. */
+function describeChange(change: Change): string {
+  const parts = [
+    ...change.executors.map(
+      (entry) => `executor ${entry.executor} ${"removed" in entry ? "removed" : `${entry.instance} ${entry.state}`}`,
+    ),
+    ...change.tables.map(
+      (entry) =>
+        `table ${entry.table} ${"removed" in entry ? "removed" : `count=${entry.count}${entry.removing === true ? " removing" : ""}`}`,
+    ),
+    ...change.release.map(
+      (entry) => `release ${entry.table}/${entry.partitions} ${entry.executor}->${entry.to ?? "?"}`,
+    ),
+    ...change.unown.map(
+      (entry) =>
+        `unown ${entry.table}/${entry.partitions} ${entry.reason}${entry.to === undefined ? "" : ` for ${entry.to}`}`,
+    ),
+    ...change.own.map((entry) => `own ${entry.table}/${entry.partitions} ${entry.executor}`),
+  ];
+  return `revision ${change.revision} (${change.cause.map(({ kind }) => kind).join(",")}): ${parts.join("; ")}`;
 }
 
 function describeEffect(effect: SessionEffect, name: string | undefined): string {

@@ -10,7 +10,7 @@ import { handLease } from "./lease.ts";
 import { type Member, newDelivery } from "./member.ts";
 import { doubtReadiness, noReadiness } from "./readiness.ts";
 import { detachSession, hear } from "./suspicion.ts";
-import { noteHello } from "./windows.ts";
+import { noteHello, openWindow } from "./windows.ts";
 
 /** Takes an executor in: refuses who may not come, lets a new process wait for its commit, welcomes the rest at once. */
 export function handleHello(turn: Turn, hello: HelloReceived): void {
@@ -161,6 +161,7 @@ function welcome(turn: Turn, hello: HelloReceived, member: Member): void {
   hear(turn, member);
   const lease = handLease(turn, member);
   noteHello(turn, member);
+  if (state.append === undefined) openWindow(turn);
   state.undelivered.add(member.executor);
   const assigned = isAssigned(state, member);
   const waiting = assigned ? undefined : waitingFor(state, member, turn.now);

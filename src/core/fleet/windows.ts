@@ -23,19 +23,24 @@ export function noteHello(turn: Turn, member: Member): void {
   }
 }
 
-/** Opens, converts and closes the window. Called once a turn, before decisions; not while a decision is being committed. */
-export function tendWindow(turn: Turn): void {
+/** Opens or converts the window, so that it is there as soon as there is something to gather. */
+export function openWindow(turn: Turn): void {
   const { state, now } = turn;
   const kind = wantedKind(state);
   if (kind === undefined) {
     state.window = undefined;
     state.deadlines.clear("window");
-    return;
-  }
-  if (state.window?.kind !== kind) {
+  } else if (state.window?.kind !== kind) {
     state.window = { kind, openedAt: now, lastHelloAt: now };
     log(turn, "info", "window.opened", { window: kind, maxMs: settingsOf(state, kind).maxMs });
   }
+}
+
+/** Closes the window when it is time. Called once a turn, before decisions; not while a decision is being committed. */
+export function tendWindow(turn: Turn): void {
+  const { state, now } = turn;
+  openWindow(turn);
+  if (state.window === undefined) return;
   const closesAt = windowClosesAt(state, state.window);
   if (now < closesAt) state.deadlines.set("window", closesAt);
   else close(turn, state.window);
