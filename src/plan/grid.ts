@@ -1,0 +1,113 @@
+import { assert } from "../model/errors.ts";
+import { computeQuotas, type Quotas } from "./quotas.ts";
+import { ceilOf, floorOf, type Share } from "./ratio.ts";
+import { FIXED, type PlanInput, type PlanTable, UNOWNED } from "./types.ts";
+
+/** The cell's quota is not a whole number: its count is `floor`, or one more. */
+export const FRACTIONAL = 1;
+/** A fractional cell whose executor has that one more now, so that not leaving it there is a move. */
+export const GOLD = 2;
+/** The plan gives the cell one more than `floor`. Only ever set in fractional cells. */
+export const RAISED = 4;
+
+/**
+ * Counts and their bounds: one row per table, one column per executor, and behind those one for what finds no room where
+ * room is short. Cells are row-major.
+ */
+export interface Grid {
+  readonly rows: number;
+  readonly columns: number;
+  readonly executors: number;
+  /** Per cell, what the executor owns of the table now; in the last column what nobody owns. */
+  readonly count: Int32Array;
+  /** Per cell, the least that the plan may give. */
+  readonly floor: Int32Array;
+  /** Per cell, FRACTIONAL, GOLD and RAISED. */
+  readonly bits: Uint8Array;
+  /** Per row, how many partitions are shared out. */
+  readonly size: Int32Array;
+  /** Per column, bounds of its total: floor and ceiling of its quota. */
+  readonly low: Int32Array;
+  readonly high: Int32Array;
+}
+
+/** Builds the grid of an input that has executors; undefined if there is nothing to share out. No bit is raised yet. */
+export function buildGrid(input: PlanInput): Grid | undefined {
+  const executors = input.executors.length;
+  const size = Int32Array.from(input.tables, (table) => countShared(table, executors));
+  const total = size.reduce((sum, each) => sum + each, 0);
+  if (total === 0) return undefined;
+  const quotas = computeQuotas(input.executors, total);
+  const { columns } = quotas;
+  const rows = size.length;
+  const floor = new Int32Array(rows * columns);
+  const bits = new Uint8Array(rows * columns);
+  setBounds(quotas, size, floor, bits);
+  const count = countOwners(input, columns);
+  const low = perColumn(quotas, (share) => floorOf(share, total));
+  const high = perColumn(quotas, (share) => ceilOf(share, total));
+  return { rows, columns, executors, count, floor, bits, size, low, high };
+}
+
+/** An unowned partition that no executor may be given is left out of quotas: nobody can be owed it. */
+export function isBarred(table: PlanTable, partition: number, executors: number): boolean {
+  return table.owner[partition] === UNOWNED && (table.excluded?.get(partition)?.length ?? 0) >= executors;
+}
+
+function countShared(table: PlanTable, executors: number): number {
+  const { owner } = table;
+  let shared = owner.length;
+  for (let partition = 0; partition < owner.length; partition++) if (owner[partition] === FIXED) shared--;
+  for (const partition of table.excluded?.keys() ?? []) if (isBarred(table, partition, executors)) shared--;
+  return shared;
+}
+
+function countOwners({ tables, executors }: PlanInput, columns: number): Int32Array {
+  const count = new Int32Array(tables.length * columns);
+  tables.forEach((table, row) => {
+    const { owner } = table;
+    const start = row * columns;
+    let unowned = 0;
+    for (let partition = 0; partition < owner.length; partition++) {
+      const at = owner[partition] as number;
+      assert(at < executors.length, `a partition of ${table.table} has the owner ${at} of ${executors.length}`);
+      if (at >= 0) count[start + at] = (count[start + at] as number) + 1;
+      else if (at === UNOWNED) unowned++;
+    }
+    for (const partition of table.excluded?.keys() ?? []) if (isBarred(table, partition, executors.length)) unowned--;
+    if (columns > executors.length) count[start + columns - 1] = unowned;
+  });
+  return count;
+}
+
+function perColumn({ shares, shareOf }: Quotas, measure: (share: Share) => number): Int32Array {
+  const measured = shares.map(measure);
+  return shareOf.map((index) => measured[index] as number);
+}
+
+/** A cell's quota is its column's share of its table. Tables of one size have the same bounds. */
+function setBounds({ shares, shareOf, columns }: Quotas, size: Int32Array, floor: Int32Array, bits: Uint8Array): void {
+  const firstOfSize = new Map<number, number>();
+  const floors = new Int32Array(shares.length);
+  const fractional = new Uint8Array(shares.length);
+  size.forEach((partitions, row) => {
+    const start = row * columns;
+    const same = firstOfSize.get(partitions);
+    if (same !== undefined) {
+      floor.copyWithin(start, same, same + columns);
+      bits.copyWithin(start, same, same + columns);
+      return;
+    }
+    firstOfSize.set(partitions, start);
+    shares.forEach((share, index) => {
+      const least = floorOf(share, partitions);
+      floors[index] = least;
+      fractional[index] = ceilOf(share, partitions) > least ? FRACTIONAL : 0;
+    });
+    for (let column = 0; column < columns; column++) {
+      const index = shareOf[column] as number;
+      floor[start + column] = floors[index] as number;
+      bits[start + column] = fractional[index] as number;
+    }
+  });
+}

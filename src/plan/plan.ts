@@ -1,0 +1,104 @@
+import { narrowBounds } from "./exclusions.ts";
+import { buildGrid, type Grid, isBarred } from "./grid.ts";
+import { placeTable } from "./placement.ts";
+import { repair } from "./repair.ts";
+import { roundGrid, target } from "./rounding.ts";
+import { isBetter, scoreOf } from "./score.ts";
+import {
+  type PlanInput,
+  type PlannedTable,
+  type Planner,
+  type PlanResult,
+  type PlanTable,
+  type PlanUnownedReason,
+  UNOWNED,
+} from "./types.ts";
+
+/**
+ * Computes the plan: as many partitions placed as capacity allows, each executor's total and its count of each table at the
+ * floor or ceiling of its quota, by the fewest moves. A plan of a plan moves nothing. The result depends on the input's
+ * values alone. O(partitions + cells) and a few passes over the cells; a table of which nothing changes comes back with the
+ * very array of the input.
+ *
+ * Without exclusions (executors that must not be given a partition) all of this is exact, see `roundGrid`. With them it is
+ * too where the bounds can be met by exchanging partitions; where they cannot, placing comes before fairness, and a change is
+ * made only if it makes the ownership better by `scoreOf`. That rises with every round, so it ends, and there it stays.
+ *
+ * Throws InvariantError for an input that is against its contract.
+ */
+export const computePlan: Planner = (input) => {
+  if (input.executors.length === 0) return describe(input);
+  let current = input;
+  for (;;) {
+    const { improved, isFlawless } = improve(current);
+    const isWorth = isFlawless || (improved !== current && isBetter(scoreOf(improved), scoreOf(current)));
+    if (!isWorth) return describe(current);
+    current = improved;
+    if (isFlawless) return describe(current);
+  }
+};
+
+/** One round. It is flawless if all bounds are met: then nothing can be better. */
+function improve(input: PlanInput): { improved: PlanInput; isFlawless: boolean } {
+  const grid = buildGrid(input);
+  if (grid === undefined) return { improved: input, isFlawless: true };
+  const gaveWay = narrowBounds(grid, input.tables);
+  const { unmet } = roundGrid(grid);
+  let isMet = unmet === 0 && !gaveWay;
+  const balance = new Int32Array(grid.executors);
+  const tables = input.tables.map((table, row) => {
+    if (!isChanged(grid, row, balance)) return table;
+    const owner = placeTable(table, balance);
+    isMet &&= balance.every((each) => each === 0) && !isNewlyBarred(table, owner, grid.executors);
+    return { ...table, owner };
+  });
+  const placed = { executors: input.executors, tables };
+  return isMet ? { improved: placed, isFlawless: true } : { improved: repair(placed, input), isFlawless: false };
+}
+
+/** Sets `balance` to what each executor gains or gives of a table; false if that is nothing. */
+function isChanged(grid: Grid, row: number, balance: Int32Array): boolean {
+  let changed = false;
+  for (let executor = 0; executor < grid.executors; executor++) {
+    const cell = row * grid.columns + executor;
+    const gain = target(grid, cell) - (grid.count[cell] as number);
+    balance[executor] = gain;
+    changed ||= gain !== 0;
+  }
+  return changed;
+}
+
+/** Whether a partition was given up that nobody may be given back: it then no longer counts in the quotas. */
+function isNewlyBarred(table: PlanTable, owner: Int32Array, executors: number): boolean {
+  const after = { ...table, owner };
+  for (const partition of table.excluded?.keys() ?? []) {
+    if (table.owner[partition] !== UNOWNED && isBarred(after, partition, executors)) return true;
+  }
+  return false;
+}
+
+function describe({ executors, tables }: PlanInput): PlanResult {
+  const totals = new Float64Array(executors.length);
+  for (const { owner } of tables) {
+    for (let partition = 0; partition < owner.length; partition++) {
+      const at = owner[partition] as number;
+      if (at >= 0) totals[at] = (totals[at] as number) + 1;
+    }
+  }
+  const hasRoom = executors.some(
+    ({ capacity = Number.POSITIVE_INFINITY }, at) => Math.floor(capacity) > (totals[at] as number),
+  );
+  const reasonOf = (table: PlanTable, partition: number): PlanUnownedReason => {
+    if (executors.length === 0) return "no-eligible-executor";
+    return hasRoom || isBarred(table, partition, executors.length) ? "backoff" : "capacity";
+  };
+  return {
+    tables: tables.map((table): PlannedTable => {
+      const unowned: { partition: number; reason: PlanUnownedReason }[] = [];
+      table.owner.forEach((at, partition) => {
+        if (at === UNOWNED) unowned.push({ partition, reason: reasonOf(table, partition) });
+      });
+      return { owner: table.owner, unowned };
+    }),
+  };
+}
