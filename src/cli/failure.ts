@@ -4,7 +4,7 @@ import { ConfigError, formatProblem } from "../config/source.ts";
 import { ERROR_TABLE, EvenkeelError } from "../model/errors.ts";
 
 /** Exit codes that follow from no error of the scheduler. Those that do stand in the table of errors. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, cannotConnect: 3, refused: 5, unhealthy: 7 } as const;
+export const EXIT = { ok: 0, failed: 1, usage: 2, cannotConnect: 3, refused: 5, conflict: 6, unhealthy: 7 } as const;
 
 /** A command that ends with other than 0, and what it says of it. */
 export class CommandFailure extends Error {

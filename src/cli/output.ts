@@ -74,7 +74,7 @@ export function plainLines(text: string): string {
 }
 
 /** Text of others with its control characters written out, so that it cannot drive the terminal. */
-function plain(text: string): string {
+export function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for.
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
