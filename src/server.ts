@@ -18,6 +18,7 @@ import { type LedgerCheckpoint, toCheckpoint } from "./ledger/checkpoint.ts";
 import type { TableSpec } from "./model/change.ts";
 import { EvenkeelError } from "./model/errors.ts";
 import type { Settings } from "./model/settings.ts";
+import { refuseUnsupported } from "./model/supported.ts";
 import { SESSION_PATH } from "./protocol/limits.ts";
 import { MemoryStore } from "./store/memory.ts";
 import { createLog, type LogSink } from "./telemetry/log.ts";
@@ -60,6 +61,7 @@ export interface RunningServer {
  */
 export async function startServer(config: ServerConfig): Promise<RunningServer> {
   const { settings, tables } = config;
+  for (const table of tables ?? []) refuseUnsupported(table);
   const boundToLoopback = isLoopback(config.listen.host);
   if (!boundToLoopback && config.insecure !== true) refuseOpenAddress(config.listen.host);
   const log = createLog({ sink: process.stdout, ...config.log });

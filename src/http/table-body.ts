@@ -4,6 +4,7 @@ import { DURATION_RULE, formatDuration, parseDuration } from "../model/duration.
 import { EvenkeelError } from "../model/errors.ts";
 import { ID_RULE, isId, type TableName } from "../model/ids.ts";
 import { MAX_PARTITIONS } from "../model/partition-set.ts";
+import { refuseUnsupported } from "../model/supported.ts";
 import { MAX_KEY_CHARS, MAX_SELECTOR_PAIRS, MAX_SELECTOR_VALUE_CHARS } from "./limits.ts";
 
 /** How long a revoked partition may still be served, if the table does not say. */
@@ -30,7 +31,9 @@ function checkKeys(list: readonly unknown[], context: z.core.$RefinementCtx): vo
 }
 
 function findBadKey(list: readonly unknown[]): { message: string; path: number[] } | undefined {
-  if (list.length > MAX_PARTITIONS) return { message: `must be at most ${MAX_PARTITIONS} keys`, path: [] };
+  if (list.length === 0 || list.length > MAX_PARTITIONS) {
+    return { message: `must be 1 to ${MAX_PARTITIONS} keys`, path: [] };
+  }
   const seen = new Set<unknown>();
   for (const [index, key] of list.entries()) {
     if (key === "" || !isText(key, MAX_KEY_CHARS)) {
@@ -85,9 +88,10 @@ export function readTableBody(table: TableName, value: unknown): TableSpec {
   const result = body.safeParse(value);
   if (!result.success) throw invalid(result.error.issues[0]);
   const { partitions: count, keys: names, handoff, stop: stopMs = DEFAULT_STOP_MS, balance, selector } = result.data;
-  refuseUnsupported(handoff, balance, selector);
   const numbered = names === undefined ? { count: count ?? 0 } : { count: names.length, keys: names };
-  return { table, ...numbered, handoff, stopMs, balance, selector };
+  const spec: TableSpec = { table, ...numbered, handoff, stopMs, balance, selector };
+  refuseUnsupported(spec);
+  return spec;
 }
 
 function invalid(issue: z.core.$ZodIssue | undefined): EvenkeelError {
@@ -99,24 +103,6 @@ function invalid(issue: z.core.$ZodIssue | undefined): EvenkeelError {
 
 function quote(name: string): string {
   return JSON.stringify(name.slice(0, 64));
-}
-
-/** What the protocol has and this version does not do yet is refused rather than taken for something else. */
-function refuseUnsupported(handoff: string, balance: string, selector: object): void {
-  const hint = "leave the member out";
-  if (handoff === "overlap") {
-    throw new EvenkeelError(
-      "not-supported",
-      "handoff: overlap tables are not supported yet, only exclusive ones",
-      hint,
-    );
-  }
-  if (balance === "load") {
-    throw new EvenkeelError("not-supported", "balance: balancing by load is not supported yet, only by count", hint);
-  }
-  if (Object.keys(selector).length > 0) {
-    throw new EvenkeelError("not-supported", "selector: tables for some executors only are not supported yet", hint);
-  }
 }
 
 /** A table as HTTP shows it. A number whose key was removed has null for a key. */

@@ -76,6 +76,9 @@ class ScriptedApi implements SchedulerApi {
   }
 }
 
+/** Enough for the longest list of keys that a test sends. */
+const MAX_BODY = 4_000_000;
+
 let api: ScriptedApi;
 let lines: string[];
 let ask: (method: string, path: string, init?: { body?: unknown; headers?: Record<string, string> }) => Promise<Answer>;
@@ -95,7 +98,7 @@ beforeEach(() => {
     log: { log: (_level, event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`) },
     version: "1.2.3",
     sessionPath: "/v1/session",
-    maxBodyBytes: 1_000,
+    maxBodyBytes: MAX_BODY,
   });
   ask = async (method, path, { body, headers = {} } = {}) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
@@ -214,10 +217,10 @@ describe("PUT /v1/tables/NAME", () => {
 
   test("keys, and stop as text or in milliseconds", async () => {
     await put({ keys: ["region=eu", "region=us"], stop: "5m" });
-    await put({ keys: [], stop: 250 });
+    await put({ keys: ["a"], stop: 250 });
     expect(api.calls).toMatchObject([
       [{ count: 2, keys: ["region=eu", "region=us"], stopMs: 300_000 }, "api"],
-      [{ count: 0, keys: [], stopMs: 250 }, "api"],
+      [{ count: 1, keys: ["a"], stopMs: 250 }, "api"],
     ]);
   });
 
@@ -231,6 +234,8 @@ describe("PUT /v1/tables/NAME", () => {
     ["a count that is no whole number", { partitions: 1.5 }, /^partitions must/],
     ["a count in text", { partitions: "9" }, /^partitions must/],
     ["one partition too many", { partitions: MAX_PARTITIONS + 1 }, /1048576/],
+    ["no keys", { keys: [] }, /^keys must be 1 to/],
+    ["one key too many", { keys: Array.from({ length: MAX_PARTITIONS + 1 }, () => 0) }, /^keys must be 1 to/],
     ["a key that is no text", { keys: ["a", 1] }, /^keys\.1 must/],
     ["an empty key", { keys: [""] }, /^keys\.0 must/],
     ["a key twice", { keys: ["a", "b", "a"] }, /^keys\.2 is the same/],
@@ -296,9 +301,9 @@ describe("PUT /v1/tables/NAME", () => {
 
   test("413: a body one byte too large, with its length told or not", async () => {
     const bare = JSON.stringify({ partitions: 1 });
-    expect((await put(bare.padEnd(1_000))).status).toBe(200);
-    await expectProblem(put(bare.padEnd(1_001)), 413, "too-large");
-    await expectProblem(put(bare.padEnd(1_001), { "content-length": "1001" }), 413, "too-large");
+    expect((await put(bare.padEnd(MAX_BODY))).status).toBe(200);
+    await expectProblem(put(bare.padEnd(MAX_BODY + 1)), 413, "too-large");
+    await expectProblem(put(bare.padEnd(MAX_BODY + 1), { "content-length": `${MAX_BODY + 1}` }), 413, "too-large");
     expect(api.calls).toHaveLength(1);
   });
 
