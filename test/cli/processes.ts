@@ -124,3 +124,12 @@ export async function serve(...args: readonly string[]): Promise<Scheduler> {
   const listening: unknown = JSON.parse(await started.line('"server.listening"'));
   return { process: started, url: (listening as { readonly url: string }).url };
 }
+
+/** A lease whose end a test can wait for. */
+export const SHORT_LEASE = [
+  "--lease-duration=1500ms",
+  "--lease-renew=300ms",
+  "--lease-client-margin=500ms",
+  "--lease-server-margin=100ms",
+  "--loss-wait=1s",
+] as const;
