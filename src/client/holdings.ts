@@ -61,7 +61,7 @@ export class Holdings {
   apply(push: HoldingsPush, at: Reading): Steps {
     const draft = newDraft(at);
     const facts = new Map(push.tables.map((table) => [table.table, table]));
-    if (push.base === null) this.#stopUnlisted(push, facts, draft);
+    if (push.base === null) this.#stopUnlisted(push, draft);
     for (const revoke of push.revoke) this.#revoke(revoke, draft);
     const keys = keysOf(push);
     for (const prepare of push.prepare) this.#prepare(prepare, facts, keys, draft);
@@ -178,13 +178,12 @@ export class Holdings {
     return { owned, ready };
   }
 
-  #stopUnlisted(push: HoldingsPush, facts: ReadonlyMap<TableName, TableFacts>, draft: Draft): void {
+  #stopUnlisted(push: HoldingsPush, draft: Draft): void {
     const listed = listingOf(push);
     for (const place of this.#places) {
       for (const handle of [place.current, ...place.ending]) {
         if (handle === undefined) continue;
-        const sameLife = (facts.get(handle.table)?.created ?? handle.created) === handle.created;
-        if (sameLife && listed(handle)) continue;
+        if (listed(handle)) continue;
         if (handle === place.current) this.#stop(place, handle, draft);
         else this.#withdraw(handle, draft.at);
       }

@@ -117,9 +117,9 @@ export class Share {
     this.#unsent.addOwed(this.#holdings.owed());
   }
 
-  /** Judges the lease and the stop limit by the reading. */
+  /** Judges the stop limit by the reading; whether the lease has lapsed was asked before. */
   epochServed(table: TableName, partition: number, at: Reading): Epoch | undefined {
-    if (this.#lease === undefined || hasLapsed(this.#lease, at)) return undefined;
+    if (this.#lease === undefined) return undefined;
     return this.#holdings.epochServed(table, partition, at, this.#marginMs);
   }
 

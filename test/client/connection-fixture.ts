@@ -17,6 +17,8 @@ export class RecordingOwner implements ConnectionOwner {
   closing: Closing | undefined;
   /** Called before a stop is recorded, as an abort listener of the owner's code would be. */
   onStop: (() => void) | undefined;
+  /** Called when the lease was extended. */
+  onLeased: (() => void) | undefined;
 
   stop(handles: readonly Handle[], reason: StopReason): void {
     this.onStop?.();
@@ -36,7 +38,9 @@ export class RecordingOwner implements ConnectionOwner {
 
   changed(): void {}
 
-  leased(): void {}
+  leased(): void {
+    this.onLeased?.();
+  }
 
   finished(closing: Closing): void {
     this.closing = closing;

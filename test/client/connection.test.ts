@@ -321,8 +321,28 @@ describe("an abandoned socket", () => {
   });
 });
 
-describe("an owner that closes the connection while it is told to stop", () => {
-  it("ends it for good", () => {
+describe("an owner that closes the connection while it is told something", () => {
+  it("ends it for good when it is told of a lease", () => {
+    const fixture = new Fixture();
+    fixture.owner.onLeased = () => fixture.connection.close();
+    fixture.session.begin();
+    expect(fixture.connection.status().state).toBe("closed");
+    expect(fixture.owner.closing).toEqual({ kind: "closed" });
+    fixture.clock.advance(60_000);
+    expect(fixture.dialled).toBe(1);
+    expect(fixture.clock.pendingTimers).toBe(0);
+  });
+
+  it("leaves no timer when it ends by one", () => {
+    const fixture = Fixture.serving();
+    fixture.connection.leave("restart");
+    fixture.session.end(1006);
+    fixture.clock.advance(9_000);
+    expect(fixture.owner.closing).toEqual({ kind: "lapsed" });
+    expect(fixture.clock.pendingTimers).toBe(0);
+  });
+
+  it("ends it for good when it is told to stop", () => {
     const fixture = Fixture.serving();
     fixture.owner.onStop = () => fixture.connection.close();
     fixture.session.push({ revision: 6, base: 5, revoke: [["trips", "0", 5, 5_000]] });

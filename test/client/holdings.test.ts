@@ -106,6 +106,36 @@ describe("revokes", () => {
     expect(later.serves(0)).toBe(5);
   });
 
+  it("of an earlier epoch bring the limit of a later one no nearer", () => {
+    const subject = loaded();
+    subject.apply({ base: 5, revoke: [["0", 5]] });
+    subject.apply({
+      base: 6,
+      revoke: [
+        ["0", 5],
+        ["0", 4, 0],
+      ],
+    });
+    expect(subject.serves(0)).toBe(5);
+  });
+
+  it("with a limit beyond the patience for others are waited for until that limit", () => {
+    const subject = loaded();
+    subject.apply({ base: 5, revoke: [["0", 5, 2 * PATIENCE]] });
+    subject.now = 2 * PATIENCE - 1;
+    expect(subject.cutOverdue()).toEqual({});
+    expect(subject.serves(0)).toBe(5);
+  });
+
+  it("are answered although an earlier epoch that was cut still hangs", () => {
+    const subject = loaded();
+    subject.apply({ grant: [["0", 8]] });
+    subject.now = PATIENCE;
+    expect(subject.cutOverdue()["start"]).toEqual(["0@8"]);
+    subject.apply({ base: 8, revoke: [["0", 8]] });
+    expect(subject.ended("0@8")).toEqual({ owed: ["released 0@8"] });
+  });
+
   it("P12: of an epoch that is not held are reported released at once", () => {
     expect(new Subject().apply({ revoke: [["0-3", 8]] })).toEqual({ owed: ["released 0-3@8"] });
   });
@@ -237,6 +267,14 @@ describe("overlap tables", () => {
     expect(steps).toEqual({ owed: ["ready 0@9"] });
   });
 
+  it("P4: load anew what is granted in another life of the table", () => {
+    const subject = new Subject();
+    subject.apply({ grant: [["0", 5]], handoff });
+    subject.loaded("0@5");
+    expect(subject.apply({ base: 5, grant: [["0", 9]], handoff, created: 8 })).toEqual({ stop: ["0@5"] });
+    expect(subject.ended("0@5")).toEqual({ start: ["0@9"] });
+  });
+
   it("unload nothing for another epoch, with base null neither", () => {
     const subject = new Subject();
     subject.apply({ grant: [["0", 5]], handoff });
@@ -272,6 +310,15 @@ describe("stopping everything", () => {
     expect([subject.serves(0), subject.serves(1)]).toEqual([undefined, undefined]);
     expect(subject.ended("0@5")).toEqual({});
     expect(subject.owed()).toEqual([]);
+  });
+
+  it("waits no longer for what was revoked with a distant limit than for the rest", () => {
+    const subject = loaded();
+    subject.apply({ base: 5, revoke: [["0", 5, 2 * PATIENCE]] });
+    subject.stopEverything();
+    subject.apply({ grant: [["0", 8]] });
+    subject.now = PATIENCE;
+    expect(subject.cutOverdue()["start"]).toEqual(["0@8"]);
   });
 
   it("ends what only waited, without a word", () => {
