@@ -64,7 +64,9 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   for (const table of tables ?? []) refuseUnsupported(table);
   const boundToLoopback = isLoopback(config.listen.host);
   if (!boundToLoopback && config.insecure !== true) refuseOpenAddress(config.listen.host);
-  const log = createLog({ sink: process.stdout, ...config.log });
+  const { sink = process.stdout, ...lines } = config.log;
+  const colors = sink === process.stdout && process.stdout.isTTY && process.stdout.hasColors();
+  const log = createLog({ ...lines, sink, colors });
   const store = new MemoryStore({ clock: realClock, random: realRandom });
   const driver = new Driver({ core: CORE, clock: realClock, store, settings, log });
   const access = createOpenAccess({ boundToLoopback });

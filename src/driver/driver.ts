@@ -16,6 +16,9 @@ import { WakeTimer } from "./wake-timer.ts";
 /** Changes between two checkpoints: what a start has to fold at most, and what a store in memory keeps. */
 export const CHECKPOINT_EVERY = 1_000;
 
+/** How long a turn may have been due before the sockets are read once more: an ordinary round takes less. */
+const UNREAD_LIMIT_MS = 20;
+
 /** How much longer than the core's own time-out a shutdown may take, for a core that does not finish by itself. */
 const SHUTDOWN_MARGIN_MS = 1_000;
 
@@ -69,20 +72,30 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
 
   /** Waits for the right to write, loads the ledger and begins to turn. Rejects if the store cannot be had or read. */
   async start(): Promise<void> {
-    const { core, clock, store, settings, log } = this.#options;
+    const { core, clock, store, log } = this.#options;
     const reign = await store.acquire();
-    const { checkpoint, changes, floor } = await store.load(reign);
     const { incarnation, term } = reign;
-    const loaded = checkpoint === undefined ? {} : { checkpoint: checkpoint.state };
-    const state = core.createState({ settings, incarnation, term, floor, changes, now: clock.now(), ...loaded });
+    const { state, changes } = await this.#load(reign).catch(async (error: unknown) => {
+      await store.release(reign);
+      throw error;
+    });
     const appender = new Appender({ clock, store, reign, log, onSettled: (outcome) => this.#settle(outcome) });
     const stamps = createStamps(reign.stampKey, incarnation, term);
     this.#run = { kind: "running", reign, appender, stamps, state };
-    this.#uncheckpointed = changes.length;
+    this.#uncheckpointed = changes;
     log.log("info", "leader.elected", { term, incarnation, revision: core.currentRevision(state) });
     void reign.lost.then((reason) => this.#depose(new Error(reason)));
     this.#stalls.start();
     this.#schedule();
+  }
+
+  async #load(reign: Reign): Promise<{ readonly state: State; readonly changes: number }> {
+    const { core, clock, store, settings } = this.#options;
+    const { checkpoint, changes, floor } = await store.load(reign);
+    const { incarnation, term } = reign;
+    const loaded = checkpoint === undefined ? {} : { checkpoint: checkpoint.state };
+    const state = core.createState({ settings, incarnation, term, floor, changes, now: clock.now(), ...loaded });
+    return { state, changes: changes.length };
   }
 
   attachSessions(port: SessionPort): void {
@@ -90,6 +103,7 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
   }
 
   post(event: Event): void {
+    if (this.#run.kind === "over") return;
     this.#inbox.push(event);
     this.#schedule();
   }
@@ -172,7 +186,13 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
   #schedule(): void {
     if (this.#isTurnDue || this.#run.kind !== "running") return;
     this.#isTurnDue = true;
-    setImmediate(() => this.#turn());
+    const { clock } = this.#options;
+    const dueAt = clock.now();
+    setImmediate(() => {
+      // Something held this round of the loop up: the sockets were read before it, and have to be read after it.
+      if (clock.now() - dueAt > UNREAD_LIMIT_MS) setImmediate(() => this.#turn());
+      else this.#turn();
+    });
   }
 
   #turn(): void {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
-import { expect, test } from "vitest";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MAX_DELAY_MS, realClock } from "../../src/driver/real-clock.ts";
 import { realRandom } from "../../src/driver/real-random.ts";
 import { isId } from "../../src/model/ids.ts";
@@ -12,31 +12,61 @@ function block(ms: number): void {
   while (performance.now() < until);
 }
 
-test("what waits in the sockets when a busy loop comes back is read before the wake-up that came due", async () => {
-  const rig = new Rig({}, realClock);
-  const server = createServer((socket) => {
+describe("what waits in the sockets when a busy loop comes back is read first", () => {
+  let rig: Rig;
+  let server: Server;
+  let client: Socket;
+  let onData: () => void = () => {};
+  beforeEach(async () => {
+    rig = new Rig({}, realClock);
     let n = 0;
-    socket.on("data", () => rig.driver.post(renew(++n)));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  await once(client, "connect");
-  let wakeAt = Number.POSITIVE_INFINITY;
-  rig.script = () => ({ wakeAt });
-  await rig.start();
-  wakeAt = realClock.now() + 20;
-  rig.driver.post(renew(0));
-  await new Promise<void>((resolve) => setTimeout(resolve, 5));
-  wakeAt = Number.POSITIVE_INFINITY;
-  rig.turns.length = 0;
-  client.write("x");
-  block(60);
-  while (rig.turns.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
-  expect(rig.turns[0]?.events).toEqual([renew(1)]);
-  rig.script = () => ({ effects: [{ type: "shutdown.finished" }] });
-  await rig.driver.stop();
-  client.destroy();
-  server.close();
+    server = createServer((socket) => {
+      socket.on("data", () => {
+        rig.driver.post(renew(++n));
+        onData();
+      });
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    client = connect((server.address() as AddressInfo).port, "127.0.0.1").setNoDelay();
+    await once(client, "connect");
+  });
+  afterEach(async () => {
+    rig.script = () => ({ effects: [{ type: "shutdown.finished" }] });
+    await rig.driver.stop();
+    client.destroy();
+    server.close();
+  });
+
+  const firstTurn = async () => {
+    while (rig.turns.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    return rig.turns[0]?.events;
+  };
+
+  test("before a wake-up that came due", async () => {
+    let wakeAt = Number.POSITIVE_INFINITY;
+    rig.script = () => ({ wakeAt });
+    await rig.start();
+    wakeAt = realClock.now() + 20;
+    rig.driver.post(renew(0));
+    await firstTurn();
+    wakeAt = Number.POSITIVE_INFINITY;
+    rig.turns.length = 0;
+    client.write("x");
+    block(60);
+    expect(await firstTurn()).toEqual([renew(1)]);
+  });
+
+  test("before a turn that was due already", async () => {
+    await rig.start();
+    onData = () => {
+      onData = () => {};
+      client.write("y");
+      // The second frame reaches the socket while the first one's handler keeps the loop.
+      block(60);
+    };
+    client.write("x");
+    expect(await firstTurn()).toEqual([renew(1), renew(2)]);
+  });
 });
 
 test("the real clock gives whole milliseconds and keeps its timers", async () => {

@@ -53,6 +53,17 @@ describe("turns", () => {
     expect(rig.logged[0]).toMatchObject({ event: "leader.elected", fields: { term: 1, incarnation: "inc" } });
   });
 
+  test("a start that fails gives the store up again", async () => {
+    const rig = new Rig();
+    rig.store.load = async () => {
+      throw new Error("inner damage at revision 7");
+    };
+    await expect(rig.driver.start()).rejects.toThrow("inner damage");
+    expect(rig.store.released).toBe(1);
+    expect(rig.driver.ready()).toBe(false);
+    await rig.driver.stop();
+  });
+
   test("events that come before the start wait for it", async () => {
     const rig = new Rig();
     rig.driver.post(renew(1));
@@ -147,6 +158,7 @@ describe("a loop that stood still", () => {
     rig.driver.post(renew(1));
     rig.clock.stall(4_001);
     await settle();
+    await settle();
     expect(rig.turns).toEqual([{ events: [{ type: "loop.stalled", stalledMs: 4_001 }, renew(1)], now: 4_001 }]);
   });
 
@@ -155,6 +167,7 @@ describe("a loop that stood still", () => {
     await rig.start();
     rig.driver.post(renew(1));
     rig.clock.stall(4_000);
+    await settle();
     await settle();
     expect(rig.seen).toEqual([["renew.received"]]);
   });
