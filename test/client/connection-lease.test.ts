@@ -66,6 +66,27 @@ describe("renewing", () => {
     expect(fixture.dialled).toBe(2);
   });
 
+  it("counts the lease from when hello and renew were sent, however late the answers came", () => {
+    const fixture = new Fixture();
+    fixture.session.open();
+    fixture.clock.advance(2_000);
+    fixture.session.welcome();
+    fixture.session.push({ revision: 5, base: null, grant: [["trips", "0"]] });
+    fixture.clock.stall(6_999);
+    expect(fixture.owns(0)).toBe(5);
+    fixture.clock.stall(1);
+    expect(fixture.owns(0)).toBeUndefined();
+    const renewing = Fixture.serving();
+    renewing.clock.advance(980);
+    renewing.clock.advance(900);
+    renewing.session.lease(1);
+    // Renewed at 1,000 ms, answered at 1,900 ms: it lapses at 10,000 ms.
+    renewing.clock.stall(8_099);
+    expect(renewing.owns(0)).toBe(5);
+    renewing.clock.stall(1);
+    expect(renewing.owns(0)).toBeUndefined();
+  });
+
   it("a repeated answer extends nothing", () => {
     const fixture = Fixture.serving();
     fixture.clock.advance(1_000);

@@ -326,6 +326,7 @@ describe("an owner that closes the connection while it is told something", () =>
     const fixture = new Fixture();
     fixture.owner.onLeased = () => fixture.connection.close();
     fixture.session.begin();
+    expect(fixture.connection.status()).not.toHaveProperty("session");
     expect(fixture.connection.status().state).toBe("closed");
     expect(fixture.owner.closing).toEqual({ kind: "closed" });
     fixture.clock.advance(60_000);
