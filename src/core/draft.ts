@@ -24,7 +24,7 @@ export class Draft {
   readonly own: OwnEntry[] = [];
   readonly answers: { request: number; answer: Answer }[] = [];
   declared = false;
-  causes: readonly Cause[] = [];
+  readonly #causes: Cause[] = [];
   readonly #executors = new Map<ExecutorId, ExecutorEntry>();
   readonly #tables = new Map<TableName, TableEntry>();
   readonly #asked = new Map<TableName, PartitionSet>();
@@ -58,7 +58,12 @@ export class Draft {
   }
 
   addCause(cause: Cause): void {
-    this.causes = mergeCauses(this.causes, [cause]);
+    this.#causes.push(cause);
+  }
+
+  /** Why it does what it says so far, one of each kind. */
+  get causes(): readonly Cause[] {
+    return mergeCauses(this.#causes, []);
   }
 
   /** The record as this draft leaves it. */
@@ -94,7 +99,7 @@ export class Draft {
 
   /** The ledger as it will be if this is committed. */
   tentative(): LedgerState {
-    return this.isEmpty ? this.ledger : fold(this.ledger, this.toChange(this.causes));
+    return this.isEmpty ? this.ledger : fold(this.ledger, this.toChange([]));
   }
 
   toChange(cause: readonly Cause[]): Change {

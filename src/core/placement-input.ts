@@ -169,5 +169,5 @@ function excludedIndexes(
 }
 
 function fill(owner: Int32Array | undefined, partitions: PartitionSet, value: number): void {
-  for (const [low, high] of partitions.ranges()) owner?.fill(value, low, high + 1);
+  if (owner !== undefined) partitions.fill(owner, value);
 }

@@ -34,8 +34,9 @@ export function draftPlacement(turn: Turn, draft: Draft, ledger: LedgerState): v
   const placement = new Placement(turn, draft, ledger, request);
   request.tables.forEach((table, at) => {
     const target = planned[at];
-    assert(target !== undefined, "the plan has every table");
-    placement.compare(table, target);
+    const asked = request.input.tables[at];
+    assert(target !== undefined && asked !== undefined, "the plan has every table");
+    placement.compare(table, asked.owner, target);
   });
 }
 
@@ -101,16 +102,18 @@ class Placement {
   }
 
   /** Collects what one table needs, then writes it as entries. */
-  compare(table: TableState, target: PlannedTable): void {
+  compare(table: TableState, standing: Int32Array, target: PlannedTable): void {
     const entries = new TableEntries(this.#draft, table.record.table);
     const name = table.record.table;
     const failed = this.#request.failed.get(name) ?? PartitionSet.empty;
     const reasons = new Map(target.unowned.map(({ partition, reason }) => [partition, reason]));
     const ended = this.#endedIn(name);
     for (let partition = 0; partition < table.record.count; partition++) {
-      if (this.#draft.entryCount + entries.size >= MAX_CHANGE_ENTRIES) break;
-      const cell = readCell(table.chunks, partition);
       const to = target.owner[partition] ?? UNOWNED;
+      const cell = readCell(table.chunks, partition);
+      // By far the most: whoever owns it is to keep it.
+      if (cell.state === STATE_OWNED && to !== UNOWNED && to === standing[partition]) continue;
+      if (this.#draft.entryCount + entries.size >= MAX_CHANGE_ENTRIES) break;
       const reason = reasons.get(partition) ?? "capacity";
       if (cell.state === STATE_OWNED) this.#compareOwned(entries, partition, cell.holder, to, reason, failed);
       else if (cell.state !== STATE_RELEASING || ended(partition, cell.holder)) {

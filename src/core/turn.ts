@@ -1,5 +1,5 @@
 import type { Cause } from "../model/change.ts";
-import type { SessionId } from "../model/ids.ts";
+import type { ExecutorId, SessionId, TableName } from "../model/ids.ts";
 import type { Effect, LogLevel, Refused } from "./effects.ts";
 import type { CoreState } from "./state.ts";
 
@@ -28,22 +28,25 @@ export function closeSession(turn: Turn, session: SessionId, code: number, reaso
 
 /** Adds causes to a list: those of one kind, actor and note are one, with the union of whom and what they concern. */
 export function mergeCauses(causes: readonly Cause[], added: readonly Cause[]): readonly Cause[] {
-  const merged = [...causes];
-  for (const cause of added) {
-    const at = merged.findIndex(
-      (other) => other.kind === cause.kind && other.by === cause.by && other.note === cause.note,
-    );
-    const there = merged[at];
-    const executors = union(there?.executors, cause.executors);
-    const tables = union(there?.tables, cause.tables);
-    const both = { ...cause, ...(executors && { executors }), ...(tables && { tables }) };
-    if (there === undefined) merged.push(both);
-    else merged[at] = both;
+  // The usual case, for each of many executors: one change, whose causes are merged and can be shared by all of them.
+  if (causes.length === 0) return added;
+  const merged = new Map<string, Merged>();
+  for (const cause of [...causes, ...added]) {
+    const key = JSON.stringify([cause.kind, cause.by, cause.note]);
+    const one = merged.get(key) ?? { cause, executors: new Set(), tables: new Set() };
+    merged.set(key, one);
+    for (const executor of cause.executors ?? []) one.executors.add(executor);
+    for (const table of cause.tables ?? []) one.tables.add(table);
   }
-  return merged;
+  return [...merged.values()].map(({ cause, executors, tables }) => ({
+    ...cause,
+    ...(executors.size === 0 ? {} : { executors: [...executors].sort() }),
+    ...(tables.size === 0 ? {} : { tables: [...tables].sort() }),
+  }));
 }
 
-function union<T extends string>(a: readonly T[] | undefined, b: readonly T[] | undefined): readonly T[] | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return [...new Set([...a, ...b])].sort();
+interface Merged {
+  readonly cause: Cause;
+  readonly executors: Set<ExecutorId>;
+  readonly tables: Set<TableName>;
 }

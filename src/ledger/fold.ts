@@ -26,7 +26,8 @@ export function fold(ledger: LedgerState, change: Change): LedgerState {
   for (const entry of change.tables) foldTable(work, entry);
   for (const entry of change.release) foldRelease(work, entry);
   for (const entry of change.unown) foldUnown(work, entry);
-  for (const entry of change.own) foldOwn(work, entry, change.executors, ledger);
+  const written = new Map(change.executors.map((entry) => [entry.executor, entry]));
+  for (const entry of change.own) foldOwn(work, entry, written.get(entry.executor), ledger);
   const next = produce(ledger, (draft) => {
     draft.revision = change.revision;
     if (change.declared === true || change.tables.length > 0) draft.declared = true;
@@ -84,9 +85,8 @@ function foldUnown(work: FoldWork, entry: UnownEntry): void {
 }
 
 /** Releasing or unowned → owned, under the change's revision as epoch. */
-function foldOwn(work: FoldWork, entry: OwnEntry, executors: readonly ExecutorEntry[], ledger: LedgerState): void {
-  const inChange = executors.findLast((candidate) => candidate.executor === entry.executor);
-  const record = inChange !== undefined && !("removed" in inChange) ? inChange : executorRecord(ledger, entry.executor);
+function foldOwn(work: FoldWork, entry: OwnEntry, written: ExecutorEntry | undefined, ledger: LedgerState): void {
+  const record = written !== undefined && !("removed" in written) ? written : executorRecord(ledger, entry.executor);
   assert(
     record?.instance === entry.instance,
     `${entry.table}/${entry.partitions} is given to an instance of ${entry.executor} that is not registered`,

@@ -136,6 +136,12 @@ export class PartitionSet {
     for (let i = 0; i < bounds.length; i += 2) yield [bounds[i] as number, bounds[i + 1] as number];
   }
 
+  /** Writes `value` at every number of the set that the column has. */
+  fill(column: Int32Array, value: number): void {
+    const bounds = this.#bounds;
+    for (let i = 0; i < bounds.length; i += 2) column.fill(value, bounds[i], (bounds[i + 1] as number) + 1);
+  }
+
   *[Symbol.iterator](): IterableIterator<number> {
     for (const [low, high] of this.ranges()) for (let p = low; p <= high; p++) yield p;
   }
