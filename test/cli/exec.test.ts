@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { isGroupGone } from "../../src/cli/exec/process-group.ts";
+import { isGroupGone, signalGroup } from "../../src/cli/exec/process-group.ts";
 import { build, endAll, evenkeel, Running, type Scheduler, SHORT_LEASE, serve } from "./processes.ts";
 
 const PARTITIONS = 2;
@@ -16,9 +16,13 @@ beforeEach(() => {
 afterEach(async () => {
   const groups = groupsStarted();
   await endAll();
-  // The guards end their children, whatever became of the test.
-  await allGone(groups);
-  rmSync(folder, { recursive: true });
+  try {
+    // The guards end their children, whatever became of the test.
+    await allGone(groups);
+  } finally {
+    for (const group of groups) signalGroup(group, "SIGKILL");
+    rmSync(folder, { recursive: true });
+  }
 });
 
 /** A command that says that it runs, with its pid, and then runs `what`. Its pid is the name of its group. */
