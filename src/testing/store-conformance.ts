@@ -150,6 +150,8 @@ const READS: Cases = {
     const at = (index: number): Revision => changes[0].revision + index;
     await store.checkpoint(reign, { revision: at(0), state: { of: "the first" } });
     await store.checkpoint(reign, { revision: at(2), state: { of: "the third" } });
+    // One that was made earlier and comes late.
+    await store.checkpoint(reign, { revision: at(1), state: { of: "the second" } });
     await store.release(reign);
     const loaded = await store.load(await store.acquire());
     assert.deepEqual(loaded.checkpoint, { revision: at(2), state: { of: "the third" } });

@@ -15,8 +15,12 @@ import { FakeClock } from "../../src/testing/fake-clock.ts";
 const DEADLINE_MS = 10_000;
 
 /** Waits until `get` gives something; fails after a deadline, saying what was waited for. */
-export async function until<T>(what: string, get: () => T | undefined | false): Promise<T> {
-  const giveUpAt = performance.now() + DEADLINE_MS;
+export async function until<T>(
+  what: string,
+  get: () => T | undefined | false,
+  deadlineMs: number = DEADLINE_MS,
+): Promise<T> {
+  const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     const value = get();
     if (value !== undefined && value !== false) return value;
@@ -127,6 +131,18 @@ export class GatewayRig {
       .of("session.closed")
       .filter((event) => event.session === session)
       .map((event) => event.code);
+  }
+
+  /** A peer on a bare socket, which says hello and then answers nothing: no ping, no close. */
+  async joinMute(executor: string): Promise<{ readonly socket: Socket; readonly session: SessionId }> {
+    const socket = await dialSession(this.port);
+    const text = Buffer.from(JSON.stringify({ ...HELLO, executor }));
+    // A text frame as a client sends it, under a mask of zeros.
+    socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text]));
+    const hello = await until(`the hello of ${executor}`, () =>
+      this.host.of("hello.received").find((event) => event.executor === executor),
+    );
+    return { socket, session: hello.session };
   }
 
   logged(event: string): Line[] {

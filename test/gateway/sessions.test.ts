@@ -4,7 +4,7 @@ import { CLOSE_DEADLINE_MS, MAX_LOGGED_ENTRIES } from "../../src/gateway/limits.
 import { tableName } from "../../src/model/ids.ts";
 import { PartitionSet } from "../../src/model/partition-set.ts";
 import { MAX_FRAME_BYTES } from "../../src/protocol/limits.ts";
-import { dialSession, GatewayRig, HELLO, type Joined, push, until } from "./harness.ts";
+import { GatewayRig, HELLO, type Joined, push, until } from "./harness.ts";
 
 let rig: GatewayRig;
 let a: Joined;
@@ -228,18 +228,26 @@ describe("ends", () => {
   });
 
   test("a peer that does not answer the close is cut off after the deadline", async () => {
-    const socket = await dialSession(rig.port);
-    const hello = Buffer.from(JSON.stringify(HELLO));
-    socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | hello.length, 0, 0, 0, 0]), hello]));
-    const { session } = await until("the hello", () => rig.host.of("hello.received")[1]);
+    const { socket, session } = await rig.joinMute("mute");
     rig.deliver({ type: "session.close", session, code: 4410, reason: "lease ended" });
     rig.clock.advance(CLOSE_DEADLINE_MS - 1);
     await rig.proveAlive(a, 1);
     expect(rig.gateway.sessionCount).toBe(2);
     rig.clock.advance(1);
-    await until("the socket to be gone", () => rig.gateway.sessionCount === 1);
+    // Sooner than ws would do it by itself.
+    await until("the socket to be gone", () => rig.gateway.sessionCount === 1, CLOSE_DEADLINE_MS / 2);
     expect(rig.closedEvents(session)).toEqual([4410]);
     socket.destroy();
+  });
+
+  test("a session that is gone leaves no timer behind", async () => {
+    const greeting = await rig.connect();
+    const closed = await rig.join("B");
+    rig.deliver({ type: "session.close", session: closed.session, code: 4410, reason: "lease ended" });
+    greeting.socket.terminate();
+    a.peer.socket.terminate();
+    await until("all to be gone", () => rig.gateway.sessionCount === 0);
+    expect(rig.clock.pendingTimers).toBe(0);
   });
 
   test("closing the gateway ends all sessions with 1001, and takes no more", async () => {

@@ -123,6 +123,8 @@ describe("refused before the upgrade, with problem+json", () => {
     for (let n = 0; n < 50; n++) socket.write(`\u0016\u0003garbage ${"x".repeat(1_000)}\r\n\r\n`);
     await until("the refusal", () => socket.received.endsWith("}"));
     expect(socket.received.match(/^HTTP\/1\.1 400 Bad Request/gm)).toHaveLength(1);
+    await until("the end", () => socket.readableEnded);
+    expect(socket.errored).toBeNull();
     socket.destroy();
   });
 });
