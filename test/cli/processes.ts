@@ -39,8 +39,9 @@ export class Running {
   readonly complaints: string[] = [];
   readonly exit: Promise<Exit>;
 
-  constructor(args: readonly string[], extra: Readonly<Record<string, string>> = {}) {
-    this.process = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, env: environment(extra) });
+  /** Runs the command line, or another script that uses what was built. */
+  constructor(args: readonly string[], extra: Readonly<Record<string, string>> = {}, script = MAIN) {
+    this.process = spawn(process.execPath, [script, ...args], { cwd: ROOT, env: environment(extra) });
     createInterface({ input: this.process.stdout }).on("line", (line) => this.out.push(line));
     createInterface({ input: this.process.stderr }).on("line", (line) => this.complaints.push(line));
     // The program may end before it has read all that it is told.
