@@ -1,0 +1,4 @@
+import { SDK } from "./rig/clients.ts";
+import { sessionSuite } from "./suite.ts";
+
+sessionSuite(SDK);
