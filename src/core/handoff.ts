@@ -95,9 +95,14 @@ export function endStopped(turn: Turn, track: InstanceState): void {
   armStopLimit(state, track);
 }
 
-/** The lease of this process has run out: what it was asked back has ended. */
+/** If the lease of this process has run out, what it was asked back has ended; else this is looked at again when it does. */
 export function endByLease(turn: Turn, track: InstanceState): void {
-  if (track.leaseEndsAt > turn.now) return;
+  const { state, now } = turn;
+  const endsAt = Math.max(track.leaseEndsAt, state.holdUntil);
+  if (now < endsAt) {
+    state.deadlines.set(`lease ${holderKey(track.executor, track.instance)}`, endsAt);
+    return;
+  }
   endReleasing(turn.state, findHolder(turn.state.ledger, track.executor, track.instance), () => true);
 }
 

@@ -154,9 +154,7 @@ function expireOne(turn: Turn, kind: string, rest: readonly string[]): void {
 
 function expireLease(turn: Turn, key: string): void {
   const track = turn.state.instances.get(key);
-  if (track === undefined) return;
-  if (track.leaseEndsAt > turn.now) turn.state.deadlines.set(`lease ${key}`, track.leaseEndsAt);
-  else endByLease(turn, track);
+  if (track !== undefined) endByLease(turn, track);
 }
 
 function expireStop(turn: Turn, key: string): void {

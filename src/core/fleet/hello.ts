@@ -26,7 +26,7 @@ export function handleHello(turn: Turn, hello: HelloReceived): void {
     refuse(turn, hello, 4503, "a newer instance is being registered", state.settings.lease.renewMs);
   } else if (isOlderAttempt(turn, hello, member)) {
     refuse(turn, hello, 4408, "attempt is not higher than an earlier one of this instance");
-  } else if (member?.delivery.refused === true) {
+  } else if (member?.delivery.refused === true && member.instance === hello.instance) {
     const retryAfterMs = state.settings.lease.renewMs;
     refuse(turn, hello, 4503, "a revoke stayed unacknowledged; refused until its grants have ended", retryAfterMs);
   } else if (
