@@ -3,7 +3,31 @@ import { type PlanTable, UNOWNED } from "./types.ts";
 
 /** Whether a plan may give a partition to an executor, or leave it there: what it has, it may keep. */
 export function mayOwn({ owner, excluded }: PlanTable, partition: number, executor: number): boolean {
-  return owner[partition] === executor || !(excluded?.get(partition)?.includes(executor) ?? false);
+  if (owner[partition] === executor) return true;
+  const pairs = excluded?.get(partition);
+  return pairs === undefined || !includes(pairs, executor);
+}
+
+/** Those of `candidates`, ascending, that may own a partition. */
+export function mayOwnOf(table: PlanTable, partition: number, candidates: readonly number[]): number[] {
+  const pairs = table.excluded?.get(partition) ?? [];
+  let at = 0;
+  return candidates.filter((executor) => {
+    while (at < pairs.length && (pairs[at] as number) < executor) at++;
+    return pairs[at] !== executor || table.owner[partition] === executor;
+  });
+}
+
+/** Binary search: a partition may be refused by many. */
+function includes(ascending: readonly number[], wanted: number): boolean {
+  let low = 0;
+  let high = ascending.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ascending[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return ascending[low] === wanted;
 }
 
 /**
