@@ -5,7 +5,7 @@ import {
   type PartitionGrant,
   type RevokeNotice,
 } from "../../client/executor.ts";
-import { type GuardOwner, GuardProcess } from "./guard-process.ts";
+import { type Guard, type GuardOwner, GuardProcess } from "./guard-process.ts";
 import { type ChildEnd, type ChildGone, monotonicMs } from "./messages.ts";
 
 /** A partition and the child that serves it. */
@@ -16,7 +16,7 @@ interface Task {
   readonly ready: () => void;
   readonly fail: (error: PartitionError) => void;
   hasStarted: boolean;
-  /** Nothing of the child is left, and none is to be started. */
+  /** Nothing of the child is left. */
   isGone: boolean;
   /** Ends the unload; undefined until the partition is asked back. */
   released: (() => void) | undefined;
@@ -29,19 +29,23 @@ export interface ExecOptions {
   readonly giveUp: (grant: PartitionGrant, error: PartitionError) => void;
   /** The guard is lost and with it all children: nothing can be served any more. */
   readonly onLost: () => void;
+  /** Starts the guard. Default: as a process. */
+  readonly guard?: (owner: GuardOwner) => Guard;
 }
 
 /** Runs one child per partition, all under one guard. */
 export class ExecHandlers implements ExecutorHandlers, GuardOwner {
   readonly #options: ExecOptions;
-  readonly #guard: GuardProcess;
+  readonly #guard: Guard;
   readonly #byGrant = new Map<PartitionGrant, Task>();
   readonly #byChild = new Map<number, Task>();
+  /** Tasks whose children ended on the guard's warning. */
+  readonly #warned = new Set<Task>();
   #children = 0;
 
   constructor(options: ExecOptions) {
     this.#options = options;
-    this.#guard = new GuardProcess(this);
+    this.#guard = options.guard?.(this) ?? new GuardProcess(this);
   }
 
   onGrant(grant: PartitionGrant): Promise<void> {
@@ -80,6 +84,8 @@ export class ExecHandlers implements ExecutorHandlers, GuardOwner {
     // is allowed, the next one is only being sent then.
     const warnAtMs = Math.max(lapseAtMs - 2 * renewMs, now + 1.5 * renewMs);
     this.#guard.send({ type: "lease", warnAtMs, lapseAtMs, marginMs });
+    for (const task of this.#warned) if (!task.grant.signal.aborted) this.#start(task);
+    this.#warned.clear();
   }
 
   started(child: number): void {
@@ -100,8 +106,9 @@ export class ExecHandlers implements ExecutorHandlers, GuardOwner {
       // `onRevoke` is on its way, and finds that there is nothing to stop.
       task.isGone = true;
     } else if (warned) {
-      // It ended because the lease seemed to run out; it has not, so the partition is still ours to serve.
-      this.#start(task);
+      // It ended because the lease seemed to run out. Should it go on after all, the partition is still ours to serve.
+      task.isGone = true;
+      this.#warned.add(task);
     } else this.#ended(task, end);
   }
 
@@ -123,6 +130,7 @@ export class ExecHandlers implements ExecutorHandlers, GuardOwner {
   #start(task: Task): void {
     const { table, partition, key, epoch } = task.grant;
     task.child = ++this.#children;
+    task.isGone = false;
     this.#byChild.set(task.child, task);
     this.#guard.send({
       type: "start",

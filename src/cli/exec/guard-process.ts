@@ -11,7 +11,14 @@ export interface GuardOwner {
 }
 
 /** The guard as its parent sees it. */
-export class GuardProcess {
+export interface Guard {
+  send(message: ToGuard): void;
+  /** Ends all children, in order if they are quick about it, and then the guard. Resolves when both are gone. */
+  close(): Promise<void>;
+}
+
+/** The guard as a process. */
+export class GuardProcess implements Guard {
   readonly #process: ChildProcess;
   readonly #owner: GuardOwner;
   /** Pids of the children that are not gone, for the case that the guard is lost. */
@@ -36,7 +43,6 @@ export class GuardProcess {
     if (this.#process.connected) this.#process.send(message, () => {});
   }
 
-  /** Ends all children, in order if they are quick about it, and then the guard. Resolves when both are gone. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
