@@ -1,53 +1,10 @@
+import type * as status from "../model/status.ts";
+
 /** What `GET /v1/status` and the table routes answer, as it stands on the wire: partition sets are text. */
 
-export type StatusState =
-  | "pending"
-  | "forming"
-  | "recovering"
-  | "held"
-  | "paused"
-  | "store-failed"
-  | "working"
-  | "converged";
-
-export interface Status {
-  readonly cluster: string;
-  readonly incarnation: string;
-  readonly term: number;
-  readonly role: "leader" | "standby";
-  readonly revision: number;
-  readonly state: StatusState;
-  readonly converged: boolean;
-  /** Why it is not converged, in words. */
-  readonly waitingFor: readonly string[];
-  readonly windows: readonly { readonly kind: string; readonly closesInMs: number }[];
-  readonly tables: readonly TableStatus[];
-  readonly executors: readonly ExecutorStatus[];
-  readonly alarms: readonly { readonly code: string; readonly text: string }[];
-}
-
-export interface TableStatus {
-  readonly table: string;
-  readonly count: number;
-  readonly owned: number;
-  readonly releasing: number;
-  readonly preparing: number;
-  readonly unowned: readonly { readonly partitions: string; readonly reason: string; readonly to?: string }[];
-}
-
-export interface ExecutorStatus {
-  readonly executor: string;
-  readonly instance: string;
-  readonly state: string;
-  readonly cordoned: boolean;
-  readonly connected: boolean;
-  readonly suspect: boolean;
-  readonly owned: number;
-  readonly ready: number;
-  readonly leaseLeftMs: number;
-  readonly acked: number | null;
-  readonly unacked?: { readonly revision: number; readonly sinceMs: number };
-}
+export type Status = status.AsJson<status.Status>;
+export type TableStatus = status.AsJson<status.TableStatus>;
+export type ExecutorStatus = status.AsJson<status.ExecutorStatus>;
 
 /** What a table is asked to be. Durations are text such as `30s`. */
 export interface TableRequest {

@@ -1,13 +1,13 @@
 import { executorRecords, findHolder, type LedgerState, type TableState, tableStates } from "../ledger/state.ts";
 import type { ExecutorRecord, TableRecord } from "../model/change.ts";
 import type { Revision } from "../model/ids.ts";
+import type { ExecutorStatus, Status, StatusState, TableStatus } from "../model/status.ts";
 import { waitingFor } from "./fleet/assigned.ts";
 import { leaseLeftMs } from "./fleet/lease.ts";
 import { isCordoned, type Member } from "./fleet/member.ts";
 import { readyCount } from "./fleet/readiness.ts";
 import { isForming, windowClosesAt } from "./fleet/windows.ts";
 import { type CoreState, isRegistered, membersInOrder, registration } from "./state.ts";
-import type { ExecutorStatus, Status, StatusState, TableStatus } from "./status.ts";
 
 /** Reasons for which waiting changes nothing: they do not stand in the way of being converged. */
 const SETTLED_REASONS = new Set(["capacity", "no-eligible-executor", "poison", "paused"]);

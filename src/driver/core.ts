@@ -1,9 +1,9 @@
 import type { Effect } from "../core/effects.ts";
 import type { Event } from "../core/events.ts";
-import type { Status } from "../core/status.ts";
 import type { Change, TableRecord } from "../model/change.ts";
 import type { Revision } from "../model/ids.ts";
 import type { Settings } from "../model/settings.ts";
+import type { Status } from "../model/status.ts";
 import type { Checkpoint } from "./ports.ts";
 
 /**

@@ -1,10 +1,10 @@
 import type { Effect } from "../core/effects.ts";
 import type { Event } from "../core/events.ts";
-import type { Status } from "../core/status.ts";
 import type { TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
 import { EvenkeelError, present } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
 import type { Settings } from "../model/settings.ts";
+import type { Status } from "../model/status.ts";
 import { Appender, type Outcome } from "./appender.ts";
 import type { Core } from "./core.ts";
 import type { Clock, LogPort, Reign, SchedulerApi, SessionHost, SessionPort, Stamps, Store } from "./ports.ts";

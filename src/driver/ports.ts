@@ -1,9 +1,9 @@
 import type { LogLevel, SessionEffect } from "../core/effects.ts";
 import type { Event } from "../core/events.ts";
-import type { Status } from "../core/status.ts";
 import type { Change, TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
 import type { EvenkeelError } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
+import type { Status } from "../model/status.ts";
 
 /**
  * The seams of the scheduler: everything that is not a pure function of its input goes through one of these. Production
@@ -12,7 +12,7 @@ import type { Revision, TableName } from "../model/ids.ts";
 
 export type { LogLevel, Push, Refused, SessionEffect, Welcome } from "../core/effects.ts";
 export type { Event, HelloReceived, ReportReceived } from "../core/events.ts";
-export type { ExecutorStatus, Status, TableStatus } from "../core/status.ts";
+export type { ExecutorStatus, Status, TableStatus } from "../model/status.ts";
 
 /** Time. `now` is monotonic ms with an arbitrary zero; every decision rests on it. `wall` is ms since 1970, for display only. */
 export interface Clock {

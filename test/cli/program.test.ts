@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { run } from "../../src/cli/program.ts";
 import type { Status } from "../../src/client/admin.ts";
+import { executorId, instanceId, tableName } from "../../src/model/ids.ts";
 
 let folder: string;
 let server: Server | undefined;
@@ -69,18 +70,18 @@ const STATUS: Status = {
   windows: [{ kind: "join", closesInMs: 1_400 }],
   tables: [
     {
-      table: "trips",
+      table: tableName("trips"),
       count: 12,
       owned: 6,
       releasing: 4,
       preparing: 0,
-      unowned: [{ partitions: "0-1", reason: "reserved", to: "b" }],
+      unowned: [{ partitions: "0-1", reason: "reserved", to: executorId("b") }],
     },
   ],
   executors: [
     {
-      executor: "a",
-      instance: "a1",
+      executor: executorId("a"),
+      instance: instanceId("a1"),
       state: "live",
       cordoned: false,
       connected: false,

@@ -1,20 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { SimExecutor, type SimOptions } from "./sim-executor.ts";
-import { World, type WorldOptions } from "./world.ts";
-
-function formed(
-  ids: readonly (readonly [string, SimOptions] | string)[],
-  tables: Record<string, number>,
-  options: WorldOptions = {},
-) {
-  const world = new World(options);
-  for (const [name, count] of Object.entries(tables)) world.table(name, count);
-  const executors = ids.map((id) =>
-    (typeof id === "string" ? new SimExecutor(world, id) : new SimExecutor(world, ...id)).connect(),
-  );
-  world.advance(5_000);
-  return { world, executors };
-}
+import { formed } from "./formed.ts";
+import { SimExecutor } from "./sim-executor.ts";
 
 describe("exclusive handoff", () => {
   test("H1: granted only after the release", () => {

@@ -1,20 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { formed } from "./formed.ts";
 import { SimExecutor } from "./sim-executor.ts";
-import { World, type WorldOptions } from "./world.ts";
-
-/** A world with executors that own what they were granted, all ready. */
-function formed(
-  ids: readonly string[],
-  tables: Record<string, number>,
-  options: WorldOptions & { capacity?: number } = {},
-) {
-  const world = new World(options);
-  for (const [name, count] of Object.entries(tables)) world.table(name, count);
-  const more = options.capacity === undefined ? {} : { capacity: options.capacity };
-  const executors = ids.map((id) => new SimExecutor(world, id, more).connect());
-  world.advance(5_000);
-  return { world, executors, revision: world.revision };
-}
 
 describe("loss and movement", () => {
   test("L1: a killed executor is suspect, then lost; exactly its partitions are placed", () => {
@@ -78,7 +64,13 @@ describe("loss and movement", () => {
   });
 
   test("L7: capacity bounds the total over tables, and more room is used without a move", () => {
-    const { world, revision } = formed(["A", "B"], { t: 5, u: 5 }, { capacity: 3 });
+    const { world, revision } = formed(
+      [
+        ["A", { capacity: 3 }],
+        ["B", { capacity: 3 }],
+      ],
+      { t: 5, u: 5 },
+    );
     expect(world.loads()).toEqual({ A: 3, B: 3 });
     const unowned = () => world.status.tables.flatMap((table) => table.unowned);
     expect(unowned().reduce((sum, set) => sum + set.partitions.size, 0)).toBe(4);

@@ -1,6 +1,6 @@
-import type { ExecutorState, UnownedReason } from "../model/change.ts";
-import type { ExecutorId, InstanceId, Revision, TableName } from "../model/ids.ts";
-import type { PartitionSet } from "../model/partition-set.ts";
+import type { ExecutorState, UnownedReason } from "./change.ts";
+import type { ExecutorId, InstanceId, Revision, TableName } from "./ids.ts";
+import type { PartitionSet } from "./partition-set.ts";
 
 /** What the scheduler is doing, in one word. */
 export type StatusState =
@@ -59,3 +59,14 @@ export interface ExecutorStatus {
   readonly acked: Revision | null;
   readonly unacked?: { readonly revision: Revision; readonly sinceMs: number };
 }
+
+/** A value as it stands in JSON: partition sets are text. */
+export type AsJson<T> = T extends string
+  ? T
+  : T extends PartitionSet
+    ? string
+    : T extends readonly (infer Item)[]
+      ? readonly AsJson<Item>[]
+      : T extends object
+        ? { readonly [Key in keyof T]: AsJson<T[Key]> }
+        : T;
