@@ -19,13 +19,19 @@ export type Event =
   | { readonly type: "change.committed"; readonly change: Change }
   /** The append did not land and never will. The core decides afresh. */
   | { readonly type: "append.failed"; readonly revision: Revision; readonly error: string }
-  | { readonly type: "table.put"; readonly request: number; readonly spec: TableSpec; readonly origin: TableOrigin }
-  | { readonly type: "table.deleted"; readonly request: number; readonly table: TableName }
+  | ({ readonly type: "table.put"; readonly spec: TableSpec; readonly origin: TableOrigin } & TableRequest)
+  | ({ readonly type: "table.deleted"; readonly table: TableName } & TableRequest)
   /** The configuration's tables, at a start. Tables of origin `file` that it does not list are deleted. */
   | { readonly type: "tables.declared"; readonly request: number; readonly specs: readonly TableSpec[] }
   /** The loop did not turn for this long: what executors sent meanwhile waits in the sockets. */
   | { readonly type: "loop.stalled"; readonly stalledMs: number }
   | { readonly type: "shutdown.requested" };
+
+/** A command that is answered under its number. With `ifRevision` it counts only if the ledger stands there when it is decided. */
+export interface TableRequest {
+  readonly request: number;
+  readonly ifRevision?: Revision;
+}
 
 export interface HelloReceived extends ExecutorTraits {
   readonly type: "hello.received";

@@ -13,7 +13,7 @@ import { byId, type ExecutorId, type InstanceId, type Revision, type SessionId, 
 import { PartitionSet } from "../model/partition-set.ts";
 import { type Settings, stretched } from "../model/settings.ts";
 import type { Answer } from "./effects.ts";
-import type { HelloReceived } from "./events.ts";
+import type { HelloReceived, TableRequest } from "./events.ts";
 import { Deadlines } from "./fleet/deadlines.ts";
 import type { InstanceState, Member } from "./fleet/member.ts";
 
@@ -90,8 +90,8 @@ export interface Window {
 }
 
 export type Command =
-  | { readonly kind: "put"; readonly request: number; readonly spec: TableSpec; readonly origin: TableOrigin }
-  | { readonly kind: "delete"; readonly request: number; readonly table: TableName }
+  | ({ readonly kind: "put"; readonly spec: TableSpec; readonly origin: TableOrigin } & TableRequest)
+  | ({ readonly kind: "delete"; readonly table: TableName } & TableRequest)
   | { readonly kind: "declare"; readonly request: number; readonly specs: readonly TableSpec[] };
 
 /** The one append that is under way, and what follows from it when it is durable. */

@@ -57,10 +57,14 @@ function handle(turn: Turn, event: Event): void {
       return handleCommitted(turn, event.change);
     case "append.failed":
       return handleAppendFailed(turn, event.error);
-    case "table.put":
-      return command(turn, { kind: "put", request: event.request, spec: event.spec, origin: event.origin });
-    case "table.deleted":
-      return command(turn, { kind: "delete", request: event.request, table: event.table });
+    case "table.put": {
+      const { type: _type, ...put } = event;
+      return command(turn, { kind: "put", ...put });
+    }
+    case "table.deleted": {
+      const { type: _type, ...deletion } = event;
+      return command(turn, { kind: "delete", ...deletion });
+    }
     case "tables.declared":
       return command(turn, { kind: "declare", request: event.request, specs: event.specs });
     case "loop.stalled":

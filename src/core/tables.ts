@@ -28,16 +28,16 @@ export function draftRemovals(state: CoreState, draft: Draft): void {
 }
 
 function draftCommand(draft: Draft, command: Command): Answer {
-  switch (command.kind) {
-    case "put":
-      return putTable(draft, command.spec, command.origin);
-    case "delete":
-      return deleteTable(draft, command.table);
-    case "declare":
-      return declareTables(draft, command.specs);
-    default:
-      return command satisfies never;
-  }
+  if (command.kind === "declare") return declareTables(draft, command.specs);
+  checkRevision(draft, command.ifRevision);
+  return command.kind === "put" ? putTable(draft, command.spec, command.origin) : deleteTable(draft, command.table);
+}
+
+/** Refuses a command that rests on another revision; what this draft does already counts as the next one. */
+function checkRevision(draft: Draft, ifRevision: Revision | undefined): void {
+  const revision = draft.isEmpty ? draft.ledger.revision : draft.revision;
+  if (ifRevision === undefined || ifRevision === revision) return;
+  throw new EvenkeelError("revision-mismatch", `the revision is ${revision}`, "read again what changed, then retry");
 }
 
 function putTable(draft: Draft, spec: TableSpec, origin: TableOrigin): Answer {

@@ -133,15 +133,30 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     return this.#options.core.currentRevision(this.#running().state);
   }
 
-  async putTable(spec: TableSpec, origin: TableOrigin): Promise<{ table: TableRecord; revision: Revision }> {
-    const { revision } = await this.#command((request) => ({ type: "table.put", request, spec, origin }));
+  async putTable(
+    spec: TableSpec,
+    origin: TableOrigin,
+    ifRevision?: Revision,
+  ): Promise<{ table: TableRecord; revision: Revision }> {
+    const { revision } = await this.#command((request) => ({
+      type: "table.put",
+      request,
+      spec,
+      origin,
+      ...withRevision(ifRevision),
+    }));
     const table = this.tables().find((record) => record.table === spec.table);
     if (table === undefined) throw new EvenkeelError("conflict", `table ${spec.table} was deleted at the same time`);
     return { table, revision };
   }
 
-  async deleteTable(table: TableName): Promise<{ revision: Revision }> {
-    const { revision } = await this.#command((request) => ({ type: "table.deleted", request, table }));
+  async deleteTable(table: TableName, ifRevision?: Revision): Promise<{ revision: Revision }> {
+    const { revision } = await this.#command((request) => ({
+      type: "table.deleted",
+      request,
+      table,
+      ...withRevision(ifRevision),
+    }));
     return { revision };
   }
 
@@ -288,6 +303,10 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     this.#inbox = [];
     this.#requests.rejectAll(new EvenkeelError("not-ready", why));
   }
+}
+
+function withRevision(ifRevision: Revision | undefined): { readonly ifRevision?: Revision } {
+  return ifRevision === undefined ? {} : { ifRevision };
 }
 
 function newPromise<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {

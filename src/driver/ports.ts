@@ -111,9 +111,13 @@ export interface SchedulerApi {
   ready(): boolean;
   revision(): Revision;
   /** Resolves when the table is committed as asked, or at once when it is so already. Throws EvenkeelError. */
-  putTable(spec: TableSpec, origin: TableOrigin): Promise<{ readonly table: TableRecord; readonly revision: Revision }>;
+  putTable(
+    spec: TableSpec,
+    origin: TableOrigin,
+    ifRevision?: Revision,
+  ): Promise<{ readonly table: TableRecord; readonly revision: Revision }>;
   /** Resolves when the deletion is committed. Throws EvenkeelError. */
-  deleteTable(table: TableName): Promise<{ readonly revision: Revision }>;
+  deleteTable(table: TableName, ifRevision?: Revision): Promise<{ readonly revision: Revision }>;
 }
 
 /** Decides who may come in, before anything else of a request is looked at. */

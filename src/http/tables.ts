@@ -22,15 +22,12 @@ export function getTable(api: SchedulerApi, context: Context): Response {
 
 export async function putTable(api: SchedulerApi, context: Context): Promise<Response> {
   const spec = readTableBody(nameOf(context), await readJson(context));
-  checkMatch(api, context);
-  const { table, revision } = await api.putTable(spec, "api");
+  const { table, revision } = await api.putTable(spec, "api", ifMatch(context));
   return jsonAnswer({ table: tableView(table), revision }, etag(revision));
 }
 
 export async function deleteTable(api: SchedulerApi, context: Context): Promise<Response> {
-  const name = nameOf(context);
-  checkMatch(api, context);
-  const { revision } = await api.deleteTable(name);
+  const { revision } = await api.deleteTable(nameOf(context), ifMatch(context));
   return jsonAnswer({ revision }, etag(revision));
 }
 
@@ -54,12 +51,10 @@ function etag(revision: Revision): Readonly<Record<string, string>> {
 }
 
 /** `If-Match` has the revision that the caller last saw, as it came in `ETag` or as a bare number. */
-function checkMatch(api: SchedulerApi, context: Context): void {
+function ifMatch(context: Context): Revision | undefined {
   const header = context.req.header("if-match");
-  if (header === undefined) return;
+  if (header === undefined) return undefined;
   const match = /^"?(\d{1,16})"?$/.exec(header.trim());
   if (match === null) throw new EvenkeelError("invalid", "If-Match must be one revision");
-  const revision = api.revision();
-  if (Number(match[1]) === revision) return;
-  throw new EvenkeelError("revision-mismatch", `the revision is ${revision}`, "read again what changed, then retry");
+  return Number(match[1]);
 }
