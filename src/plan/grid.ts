@@ -87,27 +87,26 @@ function perColumn({ shares, shareOf }: Quotas, measure: (share: Share) => numbe
 
 /** A cell's quota is its column's share of its table. Tables of one size have the same bounds. */
 function setBounds({ shares, shareOf, columns }: Quotas, size: Int32Array, floor: Int32Array, bits: Uint8Array): void {
-  const firstOfSize = new Map<number, number>();
-  const floors = new Int32Array(shares.length);
-  const fractional = new Uint8Array(shares.length);
-  size.forEach((partitions, row) => {
+  const bySize = new Map<number, { readonly floors: Int32Array; readonly fractional: Uint8Array }>();
+  for (let row = 0; row < size.length; row++) {
+    const partitions = size[row] as number;
+    const known = bySize.get(partitions) ?? roundShares(shares, partitions);
+    bySize.set(partitions, known);
+    const { floors, fractional } = known;
     const start = row * columns;
-    const same = firstOfSize.get(partitions);
-    if (same !== undefined) {
-      floor.copyWithin(start, same, same + columns);
-      bits.copyWithin(start, same, same + columns);
-      return;
-    }
-    firstOfSize.set(partitions, start);
-    shares.forEach((share, index) => {
-      const least = floorOf(share, partitions);
-      floors[index] = least;
-      fractional[index] = ceilOf(share, partitions) > least ? FRACTIONAL : 0;
-    });
     for (let column = 0; column < columns; column++) {
       const index = shareOf[column] as number;
       floor[start + column] = floors[index] as number;
       bits[start + column] = fractional[index] as number;
     }
-  });
+  }
+}
+
+function roundShares(shares: readonly Share[], size: number): { floors: Int32Array; fractional: Uint8Array } {
+  const floors = Int32Array.from(shares, (share) => floorOf(share, size));
+  const isFractional = (share: Share, index: number): boolean => ceilOf(share, size) > (floors[index] as number);
+  return {
+    floors,
+    fractional: Uint8Array.from(shares, (share, index) => (isFractional(share, index) ? FRACTIONAL : 0)),
+  };
 }

@@ -5,50 +5,76 @@ import { type PlanTable, UNOWNED } from "./types.ts";
  * Which partitions of one table change hands, once it is known how many each executor is to have more or fewer.
  *
  * `balance` holds per executor what it gains (above 0) or gives (below 0), and is used up: what is left in it found no
- * partition that may go there. Ranges stay long: a gainer first takes what lies next to its own runs, then losers give from
- * their highest numbers, and what is free is handed out in ascending order. O(partitions + executors).
+ * partition that may go there. Any choice keeps the counts, so it is made for few and long ranges: a gainer first takes what
+ * lies next to its own; then ranges that are free, or that a loser can give as a whole; then losers cut from the end of a
+ * range, and the gainer goes on into the range behind. A few passes: O(partitions + executors).
  */
 export function placeTable(table: PlanTable, balance: Int32Array): Int32Array {
-  const owner = table.owner.slice();
-  const move = new TableMove(table, owner, balance);
-  for (let partition = 1; partition < owner.length; partition++) move.extend(partition, partition - 1);
-  for (let partition = owner.length - 2; partition >= 0; partition--) move.extend(partition, partition + 1);
+  const move = new TableMove(table, balance);
+  move.extend();
+  move.takeRanges();
+  move.cutRanges();
   move.release();
   move.fill();
-  if (table.excluded !== undefined && table.excluded.size > 0) exchangeLeftovers(table, owner, balance);
-  return owner;
+  if (table.excluded !== undefined && table.excluded.size > 0) exchangeLeftovers(table, move.owner, balance);
+  return move.owner;
 }
 
 class TableMove {
+  readonly owner: Int32Array;
   readonly #table: PlanTable;
-  readonly #owner: Int32Array;
   readonly #balance: Int32Array;
+  #gainer = 0;
 
-  constructor(table: PlanTable, owner: Int32Array, balance: Int32Array) {
+  constructor(table: PlanTable, balance: Int32Array) {
+    this.owner = table.owner.slice();
     this.#table = table;
-    this.#owner = owner;
     this.#balance = balance;
   }
 
-  /** Lets a gainer that owns `beside` take `partition`, if that is to be had. */
-  extend(partition: number, beside: number): void {
-    const balance = this.#balance;
-    const gainer = this.#owner[beside] as number;
-    if (gainer < 0 || (balance[gainer] as number) <= 0) return;
-    const from = this.#owner[partition] as number;
-    if (from < UNOWNED || (from >= 0 && (balance[from] as number) >= 0)) return;
-    if (!mayOwn(this.#table, partition, gainer)) return;
-    if (from >= 0) balance[from] = (balance[from] as number) + 1;
-    this.#take(partition, gainer);
+  /** Gainers go on upwards, then downwards, from what they have. */
+  extend(): void {
+    const { owner } = this;
+    for (let at = 1; at < owner.length; at++) this.#extendTo(at, owner[at - 1] as number);
+    for (let at = owner.length - 2; at >= 0; at--) this.#extendTo(at, owner[at + 1] as number);
   }
 
-  /** Losers give what they have to, first what anyone may take. */
+  #extendTo(partition: number, gainer: number): void {
+    if (gainer >= 0 && (this.#balance[gainer] as number) > 0) this.#take(partition, gainer);
+  }
+
+  /** Gives away ranges that are free, and those that their losers can give up altogether. */
+  takeRanges(): void {
+    const { owner } = this;
+    for (let at = 0; at < owner.length; ) {
+      const end = this.#endOfRange(at);
+      const from = owner[at] as number;
+      const isWhole = from === UNOWNED || (from >= 0 && -(this.#balance[from] as number) >= end - at);
+      at = isWhole ? this.#giveFrom(at, end) : end;
+    }
+  }
+
+  /** Losers give the ends of their ranges. */
+  cutRanges(): void {
+    const { owner } = this;
+    for (let at = 0; at < owner.length; ) {
+      const end = this.#endOfRange(at);
+      const gainer = this.#nextGainer();
+      if (gainer === undefined) return;
+      const from = owner[at] as number;
+      const spare = from < 0 ? 0 : -(this.#balance[from] as number);
+      if (spare <= 0) at = end;
+      else at = this.#giveFrom(Math.max(at, end - Math.min(spare, this.#balance[gainer] as number)), end);
+    }
+  }
+
+  /** What could not be given yet becomes free, first what anyone may take. */
   release(): void {
+    const { owner } = this;
     const { excluded } = this.#table;
-    const owner = this.#owner;
     const balance = this.#balance;
-    const passes = excluded === undefined || excluded.size === 0 ? [false] : [false, true];
-    for (const restricted of passes) {
+    if (!balance.some((each) => each < 0)) return;
+    for (const restricted of [false, true]) {
       for (let partition = owner.length - 1; partition >= 0; partition--) {
         const from = owner[partition] as number;
         if (from < 0 || (balance[from] as number) >= 0) continue;
@@ -61,8 +87,9 @@ class TableMove {
 
   /** Hands out what is free in ascending order, to one gainer after the other. What none of them may take stays free. */
   fill(): void {
-    const owner = this.#owner;
+    const { owner } = this;
     const balance = this.#balance;
+    if (!balance.some((each) => each > 0)) return;
     // A list with links, so that each step takes a partition off it or is one of the excluded pairs.
     const next = new Int32Array(owner.length + 1);
     const head = owner.length;
@@ -76,16 +103,43 @@ class TableMove {
     for (let gainer = 0; gainer < balance.length; gainer++) {
       let before = head;
       for (let at = next[head] as number; at !== head && (balance[gainer] as number) > 0; at = next[before] as number) {
-        if (mayOwn(this.#table, at, gainer)) {
-          this.#take(at, gainer);
-          next[before] = next[at] as number;
-        } else before = at;
+        if (this.#take(at, gainer)) next[before] = next[at] as number;
+        else before = at;
       }
     }
   }
 
-  #take(partition: number, gainer: number): void {
-    this.#owner[partition] = gainer;
-    this.#balance[gainer] = (this.#balance[gainer] as number) - 1;
+  /** Gives partitions from `at` on to the next gainer, also behind `end`. Returns where to look next. */
+  #giveFrom(at: number, end: number): number {
+    const gainer = this.#nextGainer();
+    if (gainer === undefined) return end;
+    let next = at;
+    while (next < this.owner.length && (this.#balance[gainer] as number) > 0 && this.#take(next, gainer)) next++;
+    return Math.max(next, at + 1);
+  }
+
+  /** Takes a partition that is free, or whose owner gives; false if it is neither or not for this gainer. */
+  #take(partition: number, gainer: number): boolean {
+    const balance = this.#balance;
+    const from = this.owner[partition] as number;
+    if (from < UNOWNED || (from >= 0 && (balance[from] as number) >= 0)) return false;
+    if (!mayOwn(this.#table, partition, gainer)) return false;
+    if (from >= 0) balance[from] = (balance[from] as number) + 1;
+    balance[gainer] = (balance[gainer] as number) - 1;
+    this.owner[partition] = gainer;
+    return true;
+  }
+
+  #nextGainer(): number | undefined {
+    const balance = this.#balance;
+    while (this.#gainer < balance.length && (balance[this.#gainer] as number) <= 0) this.#gainer++;
+    return this.#gainer < balance.length ? this.#gainer : undefined;
+  }
+
+  #endOfRange(start: number): number {
+    const { owner } = this;
+    let end = start + 1;
+    while (end < owner.length && owner[end] === owner[start]) end++;
+    return end;
   }
 }

@@ -95,9 +95,10 @@ function describe({ executors, tables }: PlanInput): PlanResult {
   return {
     tables: tables.map((table): PlannedTable => {
       const unowned: { partition: number; reason: PlanUnownedReason }[] = [];
-      table.owner.forEach((at, partition) => {
-        if (at === UNOWNED) unowned.push({ partition, reason: reasonOf(table, partition) });
-      });
+      for (let partition = table.owner.indexOf(UNOWNED); partition >= 0; ) {
+        unowned.push({ partition, reason: reasonOf(table, partition) });
+        partition = table.owner.indexOf(UNOWNED, partition + 1);
+      }
       return { owner: table.owner, unowned };
     }),
   };
