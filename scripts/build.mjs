@@ -74,7 +74,8 @@ function copyAssets() {
 /** Output of sources that are gone would still be importable, and would hide that they are. */
 function removeLeftovers(kept) {
   for (const file of filesBelow(DIST)) {
-    if (!kept.has(file) && !file.startsWith(join(DIST, "."))) rmSync(file);
+    // Stamp and lock begin with a dot.
+    if (!kept.has(file) && !relative(DIST, file).startsWith(".")) rmSync(file);
   }
 }
 

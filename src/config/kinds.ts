@@ -117,7 +117,7 @@ export const address: Kind<Address> = {
 
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
+  return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i.test(host);
 }
 
 /** What clients are told to connect to. */

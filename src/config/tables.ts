@@ -9,7 +9,7 @@ import { type Problem, problemAt } from "./source.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Longest key of a partition, as on the wire. */
-const MAX_KEY_LENGTH = 256;
+const MAX_KEY_CHARS = 256;
 const DEFAULT_STOP_MS = 30_000;
 
 /** The message of a member that is not `wanted`, with what it is. */
@@ -20,15 +20,16 @@ const wanting =
 
 const text = (wanted: string) => z.string({ error: wanting(wanted) });
 
-const partitions = z
-  .int({ error: wanting(`a whole number, 1 to ${MAX_PARTITIONS}`) })
-  .min(1, { error: wanting(`a whole number, 1 to ${MAX_PARTITIONS}`) })
-  .max(MAX_PARTITIONS, { error: wanting(`a whole number, 1 to ${MAX_PARTITIONS}`) });
+const countRule = { error: wanting(`a whole number, 1 to ${MAX_PARTITIONS}`) };
+const partitions = z.int(countRule).min(1, countRule).max(MAX_PARTITIONS, countRule);
 
-const keyRule = `a text of 1 to ${MAX_KEY_LENGTH} characters, in quotes if it looks like something else`;
-const key = text(keyRule)
-  .min(1, { error: wanting(keyRule) })
-  .max(MAX_KEY_LENGTH, { error: wanting(keyRule) });
+const keyRule = `a text of 1 to ${MAX_KEY_CHARS} characters, in quotes if it looks like something else`;
+const key = text(keyRule).refine(isKey, { error: wanting(keyRule) });
+
+/** Counts characters as the wire does, and refuses halves of them, of which different readers make different keys. */
+function isKey(value: string): boolean {
+  return value !== "" && [...value].length <= MAX_KEY_CHARS && !/\p{Surrogate}/u.test(value);
+}
 
 const shape = z.strictObject({
   name: text(ID_RULE).refine(isId, { error: wanting(ID_RULE) }),

@@ -35,7 +35,7 @@ describe("tables of the file", () => {
     expect(read(`tables: [{ name: a, partitions: ${MAX_PARTITIONS + 1} }]`).problems).toEqual([
       "evenkeel.yaml:1:33: tables[0].partitions is 1048577; write a whole number, 1 to 1048576",
     ]);
-    const key = "k".repeat(256);
+    const key = "𝒌".repeat(256);
     expect(read(`tables: [{ name: a, keys: [${key}] }]`).problems).toEqual([]);
     expect(read(`tables: [{ name: a, keys: [${key}k] }]`).problems).toEqual([
       expect.stringContaining("tables[0].keys[0] is"),
@@ -57,6 +57,8 @@ describe("tables of the file", () => {
     ["[{ name: a, partitions: '1' }]", '1:33: tables[0].partitions is "1"; write a whole number'],
     ["[{ name: a, keys: [] }]", "1:27: tables[0].keys is empty"],
     ["[{ name: a, keys: [b, b] }]", '1:31: tables[0].keys[1] is "b", the same as keys[0]'],
+    ['[{ name: a, keys: [""] }]', '1:28: tables[0].keys[0] is ""; write a text'],
+    ['[{ name: a, keys: ["\\ud800"] }]', "1:28: tables[0].keys[0] is"],
     ["[{ name: a, keys: [1] }]", "1:28: tables[0].keys[0] is 1; write a text"],
     ["[{ name: a, partitions: 1, stop: soon }]", '1:42: tables[0].stop is "soon"; write a duration'],
     [

@@ -11,6 +11,9 @@ import { sleep } from "../time.ts";
 /** Often enough that a script loses nothing by it, rare enough to cost the scheduler nothing. */
 const POLL_MS = 200;
 
+/** A scheduler that does not answer for so long is asked anew. */
+const ANSWER_MS = 5_000;
+
 type Options = ConnectOptions & OutputOptions & { readonly timeout: number; readonly for: "converged" };
 
 export function addWait(program: Command, context: Context): void {
@@ -19,7 +22,10 @@ export function addWait(program: Command, context: Context): void {
     .description("wait until everything is owned, acknowledged and loaded, and nothing is in flight")
     .addOption(new Option("--for <state>", "what to wait for").choices(["converged"]).makeOptionMandatory());
   addOutput(addTimeout(addConnectOptions(command), 60_000, "longest wait")).action(async (options: Options) => {
-    const status = await waitUntilConverged(adminOf(options), options.timeout);
+    const status = await waitUntilConverged(
+      adminOf({ ...options, timeout: Math.min(options.timeout, ANSWER_MS) }),
+      options.timeout,
+    );
     context.out(format(statusView(status), options.output));
   });
 }
