@@ -2,9 +2,14 @@
 import { processContext } from "./context.ts";
 import { run } from "./program.ts";
 
-// A reader that has seen enough, such as `head`, closes the pipe; that is no failure.
+/** Commands whose output somebody is to read for as long as they run. */
+const LASTING: readonly (string | undefined)[] = ["serve", "dev", "executor"];
+
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === "EPIPE" ? 0 : 1);
+  // A reader that has seen enough, such as `head`, closes the pipe; that is no failure.
+  if (error.code === "EPIPE" && !LASTING.includes(process.argv[2])) process.exit(0);
+  processContext.note(`evenkeel: standard output cannot be written: ${error.message}`);
+  process.exit(1);
 });
 
 const code = await run(process.argv.slice(2), processContext);

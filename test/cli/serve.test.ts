@@ -57,7 +57,15 @@ describe("serve", () => {
     expect(await evenkeel(["status"], { EVENKEEL_URL: url })).toMatchObject({ code: 0 });
   });
 
-  test("a reader that has seen enough is no failure", async () => {
+  test("a log that nobody can read any more ends it with 1, and says so", async () => {
+    const { process, url } = await serve();
+    process.process.stdout.destroy();
+    await evenkeel(["tables", "create", "trips", "--partitions=8", "--url", url]);
+    expect(await process.exit).toMatchObject({ code: 1 });
+    expect(process.complaints.at(-1)).toContain("standard output cannot be written");
+  });
+
+  test("a reader that has seen enough of another command is no failure", async () => {
     const many = new Running(["config", "print"]);
     many.process.stdout.destroy();
     expect((await many.exit).code).toBe(0);
