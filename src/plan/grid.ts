@@ -49,6 +49,21 @@ export function buildGrid(input: PlanInput): Grid | undefined {
   return { rows, columns, executors, count, floor, bits, size, low, high };
 }
 
+/** Sets `balance` to what each executor gains or gives of a table by the bits as they are; false if that is nothing. */
+export function balanceRow(grid: Grid, row: number, balance: Int32Array): boolean {
+  const { columns, executors, count, floor, bits } = grid;
+  const start = row * columns;
+  let changed = false;
+  for (let executor = 0; executor < executors; executor++) {
+    const cell = start + executor;
+    const raised = ((bits[cell] as number) & RAISED) === 0 ? 0 : 1;
+    const gain = (floor[cell] as number) + raised - (count[cell] as number);
+    balance[executor] = gain;
+    changed ||= gain !== 0;
+  }
+  return changed;
+}
+
 /** An unowned partition that no executor may be given is left out of quotas: nobody can be owed it. */
 export function isBarred(table: PlanTable, partition: number, executors: number): boolean {
   return table.owner[partition] === UNOWNED && (table.excluded?.get(partition)?.length ?? 0) >= executors;

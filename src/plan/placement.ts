@@ -50,7 +50,7 @@ class TableMove {
       const end = this.#endOfRange(at);
       const from = owner[at] as number;
       const isWhole = from === UNOWNED || (from >= 0 && -(this.#balance[from] as number) >= end - at);
-      at = isWhole ? this.#giveFrom(at, end) : end;
+      at = isWhole ? this.#giveRange(at, end) : end;
     }
   }
 
@@ -62,9 +62,8 @@ class TableMove {
       const gainer = this.#nextGainer();
       if (gainer === undefined) return;
       const from = owner[at] as number;
-      const spare = from < 0 ? 0 : -(this.#balance[from] as number);
-      if (spare <= 0) at = end;
-      else at = this.#giveFrom(Math.max(at, end - Math.min(spare, this.#balance[gainer] as number)), end);
+      const cut = from < 0 ? 0 : Math.min(-(this.#balance[from] as number), this.#balance[gainer] as number);
+      at = cut > 0 ? this.#giveRange(Math.max(at, end - cut), end) : end;
     }
   }
 
@@ -109,13 +108,20 @@ class TableMove {
     }
   }
 
-  /** Gives partitions from `at` on to the next gainer, also behind `end`. Returns where to look next. */
-  #giveFrom(at: number, end: number): number {
-    const gainer = this.#nextGainer();
-    if (gainer === undefined) return end;
+  /**
+   * Gives what can be given from `at` up to `end` to one gainer after the other; the last of them goes on behind it. Returns
+   * where to look next.
+   */
+  #giveRange(at: number, end: number): number {
     let next = at;
-    while (next < this.owner.length && (this.#balance[gainer] as number) > 0 && this.#take(next, gainer)) next++;
-    return Math.max(next, at + 1);
+    while (next < end) {
+      const gainer = this.#nextGainer();
+      if (gainer === undefined) return end;
+      const start = next;
+      while (next < this.owner.length && (this.#balance[gainer] as number) > 0 && this.#take(next, gainer)) next++;
+      if (next === start) next++;
+    }
+    return next;
   }
 
   /** Takes a partition that is free, or whose owner gives; false if it is neither or not for this gainer. */

@@ -1,8 +1,8 @@
 import { narrowBounds } from "./exclusions.ts";
-import { buildGrid, type Grid, isBarred } from "./grid.ts";
+import { balanceRow, buildGrid, isBarred } from "./grid.ts";
 import { placeTable } from "./placement.ts";
 import { repair } from "./repair.ts";
-import { roundGrid, target } from "./rounding.ts";
+import { roundGrid } from "./rounding.ts";
 import { isBetter, scoreOf } from "./score.ts";
 import {
   type PlanInput,
@@ -47,25 +47,13 @@ function improve(input: PlanInput): { improved: PlanInput; isFlawless: boolean }
   let isMet = unmet === 0 && !gaveWay;
   const balance = new Int32Array(grid.executors);
   const tables = input.tables.map((table, row) => {
-    if (!isChanged(grid, row, balance)) return table;
+    if (!balanceRow(grid, row, balance)) return table;
     const owner = placeTable(table, balance);
     isMet &&= balance.every((each) => each === 0) && !isNewlyBarred(table, owner, grid.executors);
     return { ...table, owner };
   });
   const placed = { executors: input.executors, tables };
   return isMet ? { improved: placed, isFlawless: true } : { improved: repair(placed, input), isFlawless: false };
-}
-
-/** Sets `balance` to what each executor gains or gives of a table; false if that is nothing. */
-function isChanged(grid: Grid, row: number, balance: Int32Array): boolean {
-  let changed = false;
-  for (let executor = 0; executor < grid.executors; executor++) {
-    const cell = row * grid.columns + executor;
-    const gain = target(grid, cell) - (grid.count[cell] as number);
-    balance[executor] = gain;
-    changed ||= gain !== 0;
-  }
-  return changed;
 }
 
 /** Whether a partition was given up that nobody may be given back: it then no longer counts in the quotas. */

@@ -71,8 +71,3 @@ function prefill({ rows, columns, bits }: Grid, { excess, hub, above, room }: Bi
     }
   }
 }
-
-/** What the plan gives to a cell. */
-export function target({ floor, bits }: Grid, cell: number): number {
-  return (floor[cell] as number) + (((bits[cell] as number) & RAISED) === 0 ? 0 : 1);
-}
