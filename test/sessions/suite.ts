@@ -10,7 +10,7 @@ import { movementTests } from "./suite/movement.ts";
  * kinds the members of each fleet take turns.
  */
 export function sessionSuite(...kinds: readonly ClientKind[]): void {
-  describe(`sessions of ${kinds.map(({ name }) => name).join(" and ")}`, () => {
+  describe.concurrent(`sessions of ${kinds.map(({ name }) => name).join(" and ")}`, () => {
     formationTests(kinds);
     movementTests(kinds);
     handoffTests(kinds);

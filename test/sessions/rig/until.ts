@@ -1,5 +1,5 @@
 /** Longest that a test waits for what has to come, unless it says otherwise. */
-const DEADLINE_MS = 8_000;
+const DEADLINE_MS = 12_000;
 
 /** Waits until `get` gives something; fails after a deadline, saying what was waited for and what there was instead. */
 export async function until<T>(
@@ -12,7 +12,7 @@ export async function until<T>(
     const value = get();
     if (value !== undefined && value !== false) return value;
     if (performance.now() > giveUpAt) throw new Error(`waited ${withinMs} ms in vain for ${what} ${instead()}`);
-    await new Promise<void>((resolve) => setTimeout(resolve, 3));
+    await new Promise<void>((resolve) => setTimeout(resolve, 5));
   }
 }
 

@@ -12,20 +12,22 @@ import { complaintsAbout } from "./witness.ts";
 /** Short times in the proportions of the defaults, so that a test sees them pass and a busy machine does not break them. */
 export const QUICK: Settings = {
   ...DEFAULT_SETTINGS,
-  lease: { durationMs: 2_000, renewMs: 400, clientMarginMs: 200, serverMarginMs: 200, driftRate: 0.01 },
-  formation: { quietMs: 250, maxMs: 2_000 },
+  lease: { durationMs: 3_000, renewMs: 800, clientMarginMs: 200, serverMarginMs: 200, driftRate: 0.01 },
+  formation: { quietMs: 250, maxMs: 5_000 },
   join: { quietMs: 100, maxMs: 500 },
-  loss: { waitMs: 800, returnMs: 5_000 },
+  loss: { waitMs: 1_600, returnMs: 5_000 },
   delivery: { ackTimeoutMs: 3_000 },
   shutdown: { timeoutMs: 1_500 },
 };
 
 /** How often all clients are asked what they may serve. */
-const LOOK_EVERY_MS = 2;
+const LOOK_EVERY_MS = 4;
 
 export interface WorldOptions {
   readonly kinds: readonly ClientKind[];
   readonly settings?: Partial<Settings>;
+  /** So many executors are waited for at the start, however long that takes; absent: the window alone decides. */
+  readonly expect?: number;
   /** Declared tables and their partitions; absent: none are declared yet. */
   readonly tables?: Readonly<Record<string, number>>;
 }
@@ -71,7 +73,9 @@ export class World {
 
   constructor(options: WorldOptions) {
     this.#options = options;
-    this.settings = { ...QUICK, ...options.settings };
+    const { expect: count } = options;
+    const formation = count === undefined ? {} : { formation: { quietMs: 5_000, maxMs: 5_000, expect: count } };
+    this.settings = { ...QUICK, ...formation, ...options.settings };
     this.#looking = setInterval(() => this.record.look(), LOOK_EVERY_MS);
   }
 

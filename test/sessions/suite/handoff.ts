@@ -7,7 +7,7 @@ import { inWorld, QUICK } from "../rig/world.ts";
 export function handoffTests(kinds: readonly ClientKind[]): void {
   describe("handoff", () => {
     test("H1: the next owner is granted a partition only after the release", async () => {
-      await inWorld({ kinds, tables: { trips: 6 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 6 } }, async (world) => {
         const gate = new Gate();
         const a = await world.join("A", { unload: gate.pass });
         await world.shares([[a, 6]]);
@@ -29,7 +29,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
     });
 
     test("H1: if the owner is lost meanwhile, only after its lease", async () => {
-      await inWorld({ kinds, tables: { trips: 6 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 6 } }, async (world) => {
         const gate = new Gate();
         const a = await world.join("A", { unload: gate.pass });
         await world.shares([[a, 6]]);
@@ -47,7 +47,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
     });
 
     test("P4: a deleted table's name is refused until every owner has ended", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const gate = new Gate();
         const a = await world.join("A", { unload: gate.pass });
         await world.shares([[a, 4]]);
@@ -68,7 +68,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
 
     test("P10: a partition that is never stopped is cut at its limit, and it alone", async () => {
       const stopMs = 600;
-      await inWorld({ kinds }, async (world) => {
+      await inWorld({ kinds, expect: 1 }, async (world) => {
         const stuck = new Gate();
         const a = await world.join("A", { unload: stuck.pass });
         await world.putTable("trips", 4, { stop: `${stopMs}ms` });
@@ -85,7 +85,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
           const [first] = world.record.spans("trips", partition);
           const servedMs = Number(first?.until) - Number(revoked?.at);
           expect(servedMs).toBeGreaterThan(stopMs / 2);
-          expect(servedMs).toBeLessThan(stopMs + 20);
+          expect(servedMs).toBeLessThan(stopMs + 150);
         }
         expect(world.logged("handoff.timeout", { executor: "A" })).toHaveLength(1);
         await stays("on its one session", 500, () => a.client.status().session === session);
@@ -95,7 +95,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
     });
 
     test("P11: a `released` that was lost with its socket is repeated after the welcome", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const gate = new Gate();
         const a = await world.join("A", { unload: gate.pass });
         await world.shares([[a, 4]]);
@@ -120,7 +120,7 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
     });
 
     test("P23: a failure that was lost with its socket is repeated, and the partition placed elsewhere", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const a = await world.join("A", {
           load: ({ partition }) => (partition === 1 ? Promise.reject(new Error("disk full")) : Promise.resolve()),
         });

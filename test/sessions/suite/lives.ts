@@ -7,7 +7,7 @@ import { inWorld, QUICK } from "../rig/world.ts";
 export function livesTests(kinds: readonly ClientKind[]): void {
   describe("lives", () => {
     test("P13: an ack that was lost: the client resumes from what it has applied", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const a = await world.join("A");
         await world.shares([[a, 4]]);
         a.cable.swallowFrom = (frame) => frame.type === "ack";
@@ -26,7 +26,7 @@ export function livesTests(kinds: readonly ClientKind[]): void {
     });
 
     test("H8: what becomes of a half-open socket does not touch the session after it", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const a = await world.join("A");
         await world.shares([[a, 4]]);
         const before = new Map(a.served());
@@ -51,7 +51,7 @@ export function livesTests(kinds: readonly ClientKind[]): void {
     });
 
     test("H10: of two processes with one id the later wins once, and the loser stops for good with 4409", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const loser = await world.join("X", { instance: "X-first" });
         await world.shares([[loser, 4]]);
         const revision = world.server.api.revision();
@@ -72,7 +72,7 @@ export function livesTests(kinds: readonly ClientKind[]): void {
     });
 
     test("P14: a process that wakes after it was replaced is refused 4409 at its hello", async () => {
-      await inWorld({ kinds, tables: { trips: 4 } }, async (world) => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const sleeper = await world.join("X", { instance: "X-first" });
         await world.shares([[sleeper, 4]]);
         sleeper.cable.block();
@@ -90,8 +90,9 @@ export function livesTests(kinds: readonly ClientKind[]): void {
     });
 
     test("P9: a scheduler with another store is another life: all stop, say hello afresh and are told anew", async () => {
-      // Longer than any wait of a client that holds a lease, so that all are back before the decision.
-      const settings = { formation: { quietMs: 900, maxMs: 4_000 } };
+      // Longer than any wait of a client that holds a lease, so that both are back before the decision: nothing is
+      // exclusive across such a restart.
+      const settings = { formation: { quietMs: 1_500, maxMs: 8_000 } };
       await inWorld({ kinds, settings, tables: { trips: 6 } }, async (world) => {
         const fleet = [await world.join("A"), await world.join("B")];
         await world.shares(fleet.map((member) => [member, 3]));
@@ -118,7 +119,7 @@ export function livesTests(kinds: readonly ClientKind[]): void {
     });
 
     test("a shutdown says goaway and 1001, and what is held is served on within the lease", async () => {
-      await inWorld({ kinds, tables: { trips: 6 } }, async (world) => {
+      await inWorld({ kinds, expect: 2, tables: { trips: 6 } }, async (world) => {
         const fleet = [await world.join("A"), await world.join("B")];
         await world.shares(fleet.map((member) => [member, 3]));
         await world.server.stop();

@@ -7,7 +7,7 @@ import { inWorld, type Member, QUICK, type World } from "../rig/world.ts";
 export function movementTests(kinds: readonly ClientKind[]): void {
   describe("movement", () => {
     test("L1: a lost executor's share is placed when its wait and its lease are over, and nothing else moves", async () => {
-      await inWorld({ kinds, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 3, tables: { trips: 9 } }, async (world) => {
         const [a, b, c] = await trio(world);
         const before = [a, b].map(({ served }) => new Map(served()));
         const lostShare = new Map(c.served());
@@ -26,7 +26,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
     });
 
     test("L2: a late joiner takes its share, and the others change nothing between them", async () => {
-      await inWorld({ kinds, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 2, tables: { trips: 9 } }, async (world) => {
         const [a, b] = [await world.join("A"), await world.join("B")];
         await until("two shares", () => a.served().size + b.served().size === 9 && world.isConverged());
         const before = new Map([...a.served(), ...b.served()]);
@@ -44,7 +44,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
     });
 
     test("R3: a socket that drops and comes back costs no revision", async () => {
-      await inWorld({ kinds, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 3, tables: { trips: 9 } }, async (world) => {
         const [a, b, c] = await trio(world);
         const before = [a, b, c].map(({ served }) => new Map(served()));
         const revision = world.server.api.revision();
@@ -62,7 +62,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
 
     test("R3: a table made meanwhile is placed on those who are there, and the absent one's share follows", async () => {
       const settings = { loss: { waitMs: 5_000, returnMs: 5_000 } };
-      await inWorld({ kinds, settings, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 3, settings, tables: { trips: 9 } }, async (world) => {
         const fleet = await trio(world);
         const [a, b, c] = fleet;
         c.cable.block();
@@ -81,7 +81,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
     });
 
     test("R4: a rolling restart gives each its own share back, and moves nothing of the others", async () => {
-      await inWorld({ kinds, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 3, tables: { trips: 9 } }, async (world) => {
         const fleet = await trio(world);
         for (const name of ["A", "B", "C"]) {
           const old = fleet.find((member) => member.name === name);
@@ -101,7 +101,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
     });
 
     test("a leave moves everything first, and says `left` when all of it has gone", async () => {
-      await inWorld({ kinds, tables: { trips: 9 } }, async (world) => {
+      await inWorld({ kinds, expect: 3, tables: { trips: 9 } }, async (world) => {
         const [a, b, c] = await trio(world);
         const before = [a, b].map(({ served }) => new Map(served()));
         c.client.leave("move");
