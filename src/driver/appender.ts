@@ -10,7 +10,7 @@ const LONGEST_RETRY_MS = 5_000;
 export type Outcome =
   | { readonly type: "committed"; readonly change: Change; readonly unknownMs: number }
   | { readonly type: "failed"; readonly change: Change; readonly error: string; readonly unknownMs: number }
-  /** Somebody else may write now: nothing of this reign counts any more. */
+  /** Somebody else may write now, or the store is broken: nothing of this reign counts any more. */
   | { readonly type: "deposed"; readonly error: Error };
 
 export interface AppenderOptions {
@@ -62,6 +62,9 @@ export class Appender {
       await store.append(reign, change);
       return { type: "committed", change, unknownMs: 0 };
     } catch (error) {
+      if (error instanceof StoreError && error.code === "not-written") {
+        return { type: "failed", change, error: error.message, unknownMs: 0 };
+      }
       if (error instanceof StoreError) return { type: "deposed", error };
       const since = clock.now();
       this.#unknownSince = since;

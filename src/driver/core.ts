@@ -29,6 +29,10 @@ export interface CoreStart {
   readonly floor: Revision;
   readonly checkpoint?: unknown;
   readonly changes: readonly Change[];
+  /** The largest lease that earlier reigns may have issued, in ms. */
+  readonly maxLeaseMs: number;
+  /** After a restore: nothing is granted until a lease of this length has run out, in ms. */
+  readonly quarantineMs?: number;
   readonly now: number;
 }
 

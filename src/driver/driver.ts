@@ -3,11 +3,22 @@ import type { Event } from "../core/events.ts";
 import type { TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
 import { EvenkeelError, present } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
-import type { Settings } from "../model/settings.ts";
+import { type Settings, stretched } from "../model/settings.ts";
 import type { Status } from "../model/status.ts";
 import { Appender, type Outcome } from "./appender.ts";
 import type { Core } from "./core.ts";
-import type { Clock, LogPort, Reign, SchedulerApi, SessionHost, SessionPort, Stamps, Store } from "./ports.ts";
+import type {
+  Clock,
+  Loaded,
+  LogPort,
+  Reign,
+  SchedulerApi,
+  SessionHost,
+  SessionPort,
+  Stamps,
+  Store,
+  Timer,
+} from "./ports.ts";
 import { Requests } from "./requests.ts";
 import { StallWatch } from "./stall-watch.ts";
 import { createStamps } from "./stamps.ts";
@@ -60,6 +71,7 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
   #sessions: SessionPort | undefined;
   #isTurnDue = false;
   #uncheckpointed = 0;
+  #oldLeases: Timer | undefined;
 
   constructor(options: DriverOptions<State>) {
     this.#options = options;
@@ -75,27 +87,38 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     const { core, clock, store, log } = this.#options;
     const reign = await store.acquire();
     const { incarnation, term } = reign;
-    const { state, changes } = await this.#load(reign).catch(async (error: unknown) => {
+    const { state, loaded } = await this.#load(reign).catch(async (error: unknown) => {
       await store.release(reign);
       throw error;
     });
     const appender = new Appender({ clock, store, reign, log, onSettled: (outcome) => this.#settle(outcome) });
     const stamps = createStamps(reign.stampKey, incarnation, term);
     this.#run = { kind: "running", reign, appender, stamps, state };
-    this.#uncheckpointed = changes;
+    this.#uncheckpointed = loaded.changes.length;
     log.log("info", "leader.elected", { term, incarnation, revision: core.currentRevision(state) });
     void reign.lost.then((reason) => this.#depose(new Error(reason)));
+    this.#forgetOldLeases(reign, loaded);
     this.#stalls.start();
     this.#schedule();
   }
 
-  async #load(reign: Reign): Promise<{ readonly state: State; readonly changes: number }> {
+  async #load(reign: Reign): Promise<{ readonly state: State; readonly loaded: Loaded }> {
     const { core, clock, store, settings } = this.#options;
-    const { checkpoint, changes, floor } = await store.load(reign);
+    const loaded = await store.load(reign);
+    const { checkpoint } = loaded;
+    const { durationMs } = settings.lease;
+    // Durable before its first use, so that a successor waits for it.
+    if (durationMs > loaded.maxLeaseMs) await store.setMaxLease(reign, durationMs);
     const { incarnation, term } = reign;
-    const loaded = checkpoint === undefined ? {} : { checkpoint: checkpoint.state };
-    const state = core.createState({ settings, incarnation, term, floor, changes, now: clock.now(), ...loaded });
-    return { state, changes: changes.length };
+    const state = core.createState({
+      ...loaded,
+      ...(checkpoint === undefined ? {} : { checkpoint: checkpoint.state }),
+      settings,
+      incarnation,
+      term,
+      now: clock.now(),
+    });
+    return { state, loaded };
   }
 
   attachSessions(port: SessionPort): void {
@@ -277,6 +300,21 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     });
   }
 
+  /** When the leases of earlier reigns have run out, the store need not tell the next start of them. */
+  #forgetOldLeases(reign: Reign, { maxLeaseMs, quarantineMs = 0 }: Loaded): void {
+    const { clock, store, settings, log } = this.#options;
+    const { durationMs } = settings.lease;
+    if (maxLeaseMs <= durationMs && quarantineMs === 0) return;
+    this.#oldLeases = clock.setTimer(stretched(Math.max(maxLeaseMs, quarantineMs), settings.lease), () => {
+      const done = [
+        maxLeaseMs > durationMs ? store.setMaxLease(reign, durationMs) : undefined,
+        quarantineMs > 0 ? store.endQuarantine(reign) : undefined,
+      ];
+      // Left as it is, the next start only waits longer than it must.
+      Promise.all(done).catch((error: unknown) => log.log("warn", "store.failed", { error: String(error) }));
+    });
+  }
+
   #depose(error: Error): void {
     if (this.#run.kind === "running") this.#fail("leader.lost", error);
   }
@@ -299,6 +337,7 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     if (this.#run.kind === "running") this.#run.appender.close();
     this.#run = { kind: "over", why };
     this.#wake.cancel();
+    this.#oldLeases?.cancel();
     this.#stalls.stop();
     this.#inbox = [];
     this.#requests.rejectAll(new EvenkeelError("not-ready", why));

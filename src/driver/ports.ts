@@ -39,7 +39,8 @@ export interface Random {
  *
  * - `acquire` waits until this process may write and gives a reign whose term is above every earlier one.
  * - `append` resolves when the change is durable. It refuses (StoreError `stale-reign`, `gap`) a reign that is over and a
- *   revision that is not the next; any other rejection leaves the outcome unknown.
+ *   revision that is not the next. StoreError `not-written` says that the change did not land and never will, `broken` that
+ *   the store can no longer be trusted; any other rejection leaves the outcome unknown.
  */
 export interface Store {
   acquire(): Promise<Reign>;
@@ -52,6 +53,10 @@ export interface Store {
   follow(from: Revision, signal: AbortSignal): AsyncIterable<Change>;
   /** Keeps a fold of everything up to `checkpoint.revision`; a later load starts there. */
   checkpoint(reign: Reign, checkpoint: Checkpoint): Promise<void>;
+  /** Makes the largest lease ever issued durable, before the first of that length is handed out, or when longer ones have run out. */
+  setMaxLease(reign: Reign, durationMs: number): Promise<void>;
+  /** The leases of before a restore have run out: the next start need not wait for them. */
+  endQuarantine(reign: Reign): Promise<void>;
   /** Gives the right to write up. Idempotent. */
   release(reign: Reign): Promise<void>;
 }
@@ -71,6 +76,10 @@ export interface Loaded {
   readonly changes: readonly Change[];
   /** Revision that the ledger starts after when it has neither checkpoint nor changes. */
   readonly floor: Revision;
+  /** The largest lease ever issued on this store, in ms; 0 if none. */
+  readonly maxLeaseMs: number;
+  /** After a restore: the largest lease of the lost original, in ms. Nothing is granted until one of that length has run out. */
+  readonly quarantineMs?: number;
 }
 
 /** A ledger at one revision, in a form that only the ledger reads. Plain JSON data, sets in their text form. */
@@ -82,7 +91,7 @@ export interface Checkpoint {
 export class StoreError extends Error {
   override readonly name = "StoreError";
   constructor(
-    readonly code: "stale-reign" | "gap",
+    readonly code: "stale-reign" | "gap" | "not-written" | "broken",
     message: string,
   ) {
     super(message);

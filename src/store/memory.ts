@@ -43,6 +43,7 @@ export class MemoryStore implements Store {
   readonly #changes: Change[] = [];
   #checkpoint: Checkpoint | undefined;
   #term = 0;
+  #maxLeaseMs = 0;
   #reign: Reign | undefined;
   /** Says `released` when a reign ends and `appended` after each change. */
   readonly #news = new EventEmitter().setMaxListeners(0);
@@ -66,8 +67,10 @@ export class MemoryStore implements Store {
     this.#checkReign(reign);
     const checkpoint = this.#checkpoint;
     const floor = this.#floor;
-    if (checkpoint === undefined) return { changes: [...this.#changes], floor };
-    return { checkpoint, changes: this.#changes.filter(({ revision }) => revision > checkpoint.revision), floor };
+    const maxLeaseMs = this.#maxLeaseMs;
+    if (checkpoint === undefined) return { changes: [...this.#changes], floor, maxLeaseMs };
+    const changes = this.#changes.filter(({ revision }) => revision > checkpoint.revision);
+    return { checkpoint, changes, floor, maxLeaseMs };
   }
 
   async append(reign: Reign, change: Change): Promise<void> {
@@ -107,6 +110,15 @@ export class MemoryStore implements Store {
     this.#checkpoint = checkpoint;
     const excess = Math.min(this.#changes.length - this.#maxKept, revision - this.#first() + 1);
     if (excess > 0) this.#changes.splice(0, excess);
+  }
+
+  async setMaxLease(reign: Reign, durationMs: number): Promise<void> {
+    this.#checkReign(reign);
+    this.#maxLeaseMs = durationMs;
+  }
+
+  async endQuarantine(reign: Reign): Promise<void> {
+    this.#checkReign(reign);
   }
 
   async release(reign: Reign): Promise<void> {

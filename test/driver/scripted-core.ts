@@ -133,7 +133,8 @@ export const append = (revision: Revision): Effect => ({ type: "store.append", c
 export class ScriptedStore implements Store {
   readonly appended: Change[] = [];
   readonly checkpoints: Checkpoint[] = [];
-  loaded: Loaded = { changes: [], floor: FLOOR };
+  loaded: Loaded = { changes: [], floor: FLOOR, maxLeaseMs: 0 };
+  readonly leases: (number | "quarantine ended")[] = [];
   released = 0;
   reads = 0;
   lose: (reason: string) => void = () => {};
@@ -154,6 +155,14 @@ export class ScriptedStore implements Store {
   async append(_reign: Reign, change: Change): Promise<void> {
     this.appended.push(change);
     await this.onAppend(change);
+  }
+
+  async setMaxLease(_reign: Reign, durationMs: number): Promise<void> {
+    this.leases.push(durationMs);
+  }
+
+  async endQuarantine(): Promise<void> {
+    this.leases.push("quarantine ended");
   }
 
   async *read(from: Revision): AsyncIterable<Change> {

@@ -44,7 +44,7 @@ describe("turns", () => {
 
   test("a start gives the core what the store has, and turns once by itself", async () => {
     const rig = new Rig();
-    rig.store.loaded = { checkpoint: { revision: 7, state: { at: 7 } }, changes: [], floor: FLOOR };
+    rig.store.loaded = { checkpoint: { revision: 7, state: { at: 7 } }, changes: [], floor: FLOOR, maxLeaseMs: 0 };
     rig.clock.advance(42);
     await rig.driver.start();
     await settle();
