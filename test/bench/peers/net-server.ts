@@ -1,0 +1,80 @@
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { pagePush } from "../../../src/protocol/paging.ts";
+import { lineSplitter, serverFrame } from "../framing.ts";
+import { serve } from "../peer.ts";
+import { samplePush } from "../samples.ts";
+import { cpuMicros, settledMemory } from "../usage.ts";
+
+/** The floor of everything with sockets: a bare `net` server in a process of its own. */
+
+const sockets = new Set<Socket>();
+
+const WELCOME = {
+  type: "welcome",
+  cluster: "demo",
+  incarnation: "0123456789abcdef01234567",
+  term: 1,
+  session: "0123456789abcdef01234567",
+  resumed: false,
+  status: "assigned",
+  lease: { durationMs: 15_000, renewMs: 4_000, clientMarginMs: 1_000 },
+  stamp: "1.1.1234567890123.0123456789abcdefghijklmnopqrstuvwxyz0123456",
+};
+
+const PUSH: unknown = JSON.parse(pagePush(samplePush(0))[0] ?? "");
+
+const commands = {
+  /** `json`: reads JSON lines and answers renewals and hellos. `write`: reads nothing, writes when told. */
+  start: (mode: "json" | "write"): Promise<number> => {
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on("error", () => {});
+      socket.on("close", () => sockets.delete(socket));
+      if (mode === "json") readLines(socket);
+      else socket.on("data", () => {});
+    });
+    return new Promise((resolve) => {
+      server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+    });
+  },
+  cpu: cpuMicros,
+  memory: settledMemory,
+  /** Writes to each socket, once a wave, the bytes that a scheduler would write: made before, and timed without that. */
+  write: async ({ waves, distinct }: { waves: number; distinct: boolean }): Promise<number> => {
+    const bytes = [...sockets].map((_, at) => {
+      return Buffer.concat(pagePush(samplePush(distinct ? at : 0)).map(serverFrame));
+    });
+    const before = cpuMicros();
+    for (let wave = 0; wave < waves; wave++) {
+      let at = 0;
+      for (const socket of sockets) socket.write(bytes[at++] as Buffer);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return before;
+  },
+  /** Writes a push to each socket as a JSON line. */
+  writeLines: () => {
+    const line = `${JSON.stringify(PUSH)}\n`;
+    for (const socket of sockets) socket.write(line);
+  },
+};
+
+export type NetCommands = typeof commands;
+
+function readLines(socket: Socket): void {
+  socket.setEncoding("utf8");
+  const split = lineSplitter((line) => answer(socket, JSON.parse(line)));
+  socket.on("data", split);
+}
+
+function answer(socket: Socket, frame: { readonly type: string; readonly n?: number }): void {
+  if (frame.type === "renew") {
+    socket.write(`${JSON.stringify({ type: "lease", n: frame.n, durationMs: 15_000, renewMs: 4_000 })}\n`);
+  } else if (frame.type === "hello") {
+    socket.write(`${JSON.stringify(WELCOME)}\n`);
+    socket.write(`${JSON.stringify(PUSH)}\n`);
+  }
+}
+
+serve(commands);
