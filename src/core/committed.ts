@@ -7,6 +7,7 @@ import { PartitionSet } from "../model/partition-set.ts";
 import { handleHello, welcomeReplacement } from "./fleet/hello.ts";
 import { forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
+import { noteReturn } from "./recovery.ts";
 import { type CoreState, instanceState, isRegistered, membersInOrder, sumTotals } from "./state.ts";
 import { log, mergeCauses, type Turn } from "./turn.ts";
 
@@ -110,6 +111,7 @@ function followEntry(turn: Turn, entry: ExecutorEntry, before: string | undefine
   const replacement = state.replacements.get(executor);
   if (replacement?.hello.instance === entry.instance) {
     state.replacements.delete(executor);
+    noteReturn(turn, executor);
     welcomeReplacement(turn, replacement.hello);
   }
   if (isRegistered(entry)) {

@@ -17,7 +17,6 @@ export function describe(state: CoreState, now: number): Status {
   const tables = tableStates(state.ledger).map((table) => describeTable(state, table));
   const executors = describeExecutors(state, now);
   const waiting = reasonsToWait(state, now, tables, executors);
-  const { window } = state;
   return {
     cluster: state.settings.cluster,
     incarnation: state.ledger.incarnation,
@@ -27,10 +26,7 @@ export function describe(state: CoreState, now: number): Status {
     state: stateWord(state, waiting.length === 0),
     converged: waiting.length === 0,
     waitingFor: waiting,
-    windows:
-      window === undefined
-        ? []
-        : [{ kind: window.kind, closesInMs: Math.max(0, Math.round(windowClosesAt(state, window) - now)) }],
+    windows: describeWindows(state, now),
     tables,
     executors,
     alarms: [...state.alarms].sort().map(([key, text]) => ({ code: key.split(" ")[0] ?? key, text })),
@@ -49,6 +45,14 @@ export function currentRevision(state: CoreState): Revision {
 /** The ledger itself, for checkpoints. */
 export function currentLedger(state: CoreState): LedgerState {
   return state.ledger;
+}
+
+function describeWindows(state: CoreState, now: number): Status["windows"] {
+  const { recovery, window } = state;
+  const closesInMs = (at: number) => Math.max(0, Math.round(at - now));
+  if (recovery !== undefined) return [{ kind: "recovery", closesInMs: closesInMs(recovery.endsAt) }];
+  if (window === undefined) return [];
+  return [{ kind: window.kind, closesInMs: closesInMs(windowClosesAt(state, window)) }];
 }
 
 function describeTable(state: CoreState, { record, owned, releasing, unowned }: TableState): TableStatus {
@@ -172,6 +176,7 @@ function reasonsToWait(
 function stateWord(state: CoreState, converged: boolean): StatusState {
   if (state.alarms.has("store-failed")) return "store-failed";
   if (!state.ledger.declared) return "pending";
+  if (state.recovery !== undefined) return "recovering";
   if (isForming(state)) return state.window === undefined ? "pending" : "forming";
   return converged ? "converged" : "working";
 }

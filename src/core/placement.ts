@@ -42,7 +42,8 @@ export function draftPlacement(turn: Turn, draft: Draft, ledger: LedgerState): v
 
 /** A planner that fails changes nothing: ownership stays, and an alarm says so until it works again. */
 function plan(turn: Turn, request: PlanRequest): readonly PlannedTable[] | undefined {
-  const { alarms } = turn.state;
+  const { alarms, recovery } = turn.state;
+  if (recovery !== undefined) return asItStands(request);
   try {
     const planned = computePlan(request.input).tables;
     const tables = planned.map((table, at) => preferFormer(turn.state, request, at, table));
@@ -54,6 +55,11 @@ function plan(turn: Turn, request: PlanRequest): readonly PlannedTable[] | undef
     log(turn, "error", "plan.failed", { error: String(error) });
     return undefined;
   }
+}
+
+/** During recovery: places that are kept, and handoffs that were begun, go to whom they are meant for; the rest stays. */
+function asItStands({ input }: PlanRequest): readonly PlannedTable[] {
+  return input.tables.map(({ owner }) => ({ owner: owner.map((at) => (at === UNOWNED ? FIXED : at)), unowned: [] }));
 }
 
 /** Where some executor of the plan had partitions of this table before it went, those go back to it by preference. */
@@ -171,6 +177,7 @@ class Placement {
   ): void {
     const taker = this.#request.eligible[to];
     if (taker !== undefined) {
+      if (this.#turn.now < this.#turn.state.grantsFrom) return;
       const held = this.#held[to] ?? 0;
       // Room that is still taken by what the taker gives back counts as taken: it is granted when that has ended.
       if (held >= taker.capacity) return;

@@ -2,7 +2,7 @@ import { Draft } from "./draft.ts";
 import { draftFleet } from "./fleet/drafting.ts";
 import { isForming, tendWindow } from "./fleet/windows.ts";
 import { draftPlacement } from "./placement.ts";
-import { sumTotals } from "./state.ts";
+import { type CoreState, sumTotals } from "./state.ts";
 import { draftCommands, draftRemovals } from "./tables.ts";
 import { mergeCauses, type Turn } from "./turn.ts";
 
@@ -13,7 +13,7 @@ import { mergeCauses, type Turn } from "./turn.ts";
 export function reconcile(turn: Turn): void {
   const { state } = turn;
   if (state.append !== undefined || state.stopping !== undefined || turn.now < state.appendAt) return;
-  tendWindow(turn);
+  if (state.recovery === undefined) tendWindow(turn);
   if (!state.stale) return;
   const draft = new Draft(state.ledger, state.term);
   draftCommands(draft, state.commands);
@@ -31,7 +31,7 @@ function settle(turn: Turn, draft: Draft): void {
   const { state } = turn;
   for (const { request, answer } of draft.answers) turn.effects.push({ type: "request.answered", request, answer });
   state.commands = [];
-  state.failures = [];
+  forgetDrafted(state);
   if (state.totals.releasing === 0) state.causes = [];
 }
 
@@ -42,6 +42,11 @@ function append(turn: Turn, draft: Draft): void {
   const change = draft.toChange(state.causes.length > 0 ? state.causes : [{ kind: "balance" }]);
   state.append = { change, answers: draft.answers, commands: state.commands, failures: state.failures };
   state.commands = [];
-  state.failures = [];
+  forgetDrafted(state);
   turn.effects.push({ type: "store.append", change });
+}
+
+/** Failures are in the draft, or need none; but during recovery nothing is moved, so they wait. */
+function forgetDrafted(state: CoreState): void {
+  if (state.recovery === undefined) state.failures = [];
 }

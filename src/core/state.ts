@@ -1,20 +1,11 @@
-import { fromCheckpoint, type LedgerCheckpoint } from "../ledger/checkpoint.ts";
-import { fold } from "../ledger/fold.ts";
-import {
-  emptyLedger,
-  executorRecord,
-  findHolder,
-  holderKey,
-  holdersInOrder,
-  type LedgerState,
-} from "../ledger/state.ts";
+import { executorRecord, findHolder, holderKey, type LedgerState } from "../ledger/state.ts";
 import type { Cause, Change, ExecutorRecord, ExecutorState, TableOrigin, TableSpec } from "../model/change.ts";
-import { byId, type ExecutorId, type InstanceId, type Revision, type SessionId, type TableName } from "../model/ids.ts";
+import { byId, type ExecutorId, type InstanceId, type SessionId, type TableName } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
-import { type Settings, stretched } from "../model/settings.ts";
+import type { Settings } from "../model/settings.ts";
 import type { Answer } from "./effects.ts";
 import type { HelloReceived, TableRequest } from "./events.ts";
-import { Deadlines } from "./fleet/deadlines.ts";
+import type { Deadlines } from "./fleet/deadlines.ts";
 import type { InstanceState, Member } from "./fleet/member.ts";
 
 /**
@@ -49,6 +40,12 @@ export interface CoreState {
   /** Executors with a session that no decision has counted yet. */
   readonly newcomers: Set<ExecutorId>;
   window: Window | undefined;
+  /** While the owners of an earlier reign are waited for. */
+  recovery: Recovery | undefined;
+  /** No grant ends by lease before this: an earlier reign may have handed out leases until then. */
+  readonly leaseFloor: number;
+  /** After a restore nothing is granted before this: somebody may hold leases of changes that were lost. */
+  readonly grantsFrom: number;
   /** The present coldness was decided once; newcomers come by the join window. */
   formed: boolean;
   /** Causes of what is still under way; empty when nothing is. */
@@ -89,6 +86,18 @@ export interface Window {
   readonly lastHelloAt: number;
 }
 
+/** A start that found owners. */
+export interface Recovery {
+  readonly startedAt: number;
+  readonly endsAt: number;
+  /** It was told to the log. */
+  announced: boolean;
+  /** How many owners there were. */
+  readonly owners: number;
+  /** Those of them that were not heard yet. */
+  readonly missing: Set<ExecutorId>;
+}
+
 export type Command =
   | ({ readonly kind: "put"; readonly spec: TableSpec; readonly origin: TableOrigin } & TableRequest)
   | ({ readonly kind: "delete"; readonly table: TableName } & TableRequest)
@@ -123,68 +132,6 @@ export interface Stopping {
   finished: boolean;
 }
 
-export interface CoreOptions {
-  readonly settings: Settings;
-  readonly incarnation: string;
-  readonly term: number;
-  /** Revision that the first change of an empty store follows. */
-  readonly floor: Revision;
-  readonly checkpoint?: LedgerCheckpoint;
-  readonly changes?: readonly Change[];
-  readonly now: number;
-}
-
-/** The state at a start: the ledger as the store has it, and nobody heard yet. */
-export function createState(options: CoreOptions): CoreState {
-  const { settings, term, now } = options;
-  const start =
-    options.checkpoint === undefined
-      ? emptyLedger(options.incarnation, options.floor)
-      : fromCheckpoint(options.checkpoint);
-  const ledger = (options.changes ?? []).reduce(fold, start);
-  return {
-    settings,
-    term,
-    ledger,
-    totals: sumTotals(ledger),
-    members: new Map(),
-    sessions: new Map(),
-    instances: loadedInstances(ledger, settings, now),
-    replacements: new Map(),
-    deadlines: new Deadlines(),
-    ended: new Map(),
-    reservations: new Map(),
-    forgettable: new Set(),
-    former: new Map(),
-    backoffs: new Map(),
-    failures: [],
-    newcomers: new Set(),
-    window: undefined,
-    formed: false,
-    causes: [],
-    commands: [],
-    append: undefined,
-    appendAt: Number.NEGATIVE_INFINITY,
-    stale: true,
-    undelivered: new Set(),
-    holdUntil: Number.NEGATIVE_INFINITY,
-    stopFloors: new Map(),
-    stopping: undefined,
-    alarms: new Map(),
-  };
-}
-
-/** After a start every epoch of the ledger counts as sent, and no grant ends by lease before the longest one is out. */
-function loadedInstances(ledger: LedgerState, settings: Settings, now: number): Map<string, InstanceState> {
-  const leaseEndsAt = now + stretched(settings.lease.durationMs, settings.lease);
-  return new Map(
-    holdersInOrder(ledger).map(({ executor, instance }) => [
-      holderKey(executor, instance),
-      { executor, instance, leaseEndsAt, sentRevision: ledger.revision, stops: [] },
-    ]),
-  );
-}
-
 export function sumTotals(ledger: LedgerState): Totals {
   let [partitions, owned, releasing, reserved] = [0, 0, 0, 0];
   for (const table of ledger.tables.values()) {
@@ -210,7 +157,7 @@ export function instanceState(state: CoreState, executor: ExecutorId, instance: 
   const fresh: InstanceState = {
     executor,
     instance,
-    leaseEndsAt: Number.NEGATIVE_INFINITY,
+    leaseEndsAt: state.leaseFloor,
     sentRevision: Number.NEGATIVE_INFINITY,
     stops: [],
   };

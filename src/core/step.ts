@@ -8,6 +8,7 @@ import { handleHello } from "./fleet/hello.ts";
 import { checkLoss, checkSilence, detachSession, forgetMember, memberOf } from "./fleet/suspicion.ts";
 import { endByLease, endStopped } from "./handoff.ts";
 import { reconcile } from "./reconcile.ts";
+import { announceRecovery, endRecovery } from "./recovery.ts";
 import { handleAck, handleLeave, handleRenew, handleReport, handleUpdate } from "./reports.ts";
 import { finishIfDone, handleShutdown, sendAway } from "./shutdown.ts";
 import type { Command, CoreState } from "./state.ts";
@@ -29,6 +30,7 @@ export interface StepResult {
  */
 export function step(state: CoreState, events: readonly Event[], now: number): StepResult {
   const turn: Turn = { state, now, effects: [] };
+  announceRecovery(turn);
   for (const event of events) handle(turn, event);
   expire(turn);
   reconcile(turn);
@@ -107,7 +109,7 @@ function holdExpiries(turn: Turn, stalledMs: number): void {
 }
 
 /** Deadlines that end something by the silence of an executor; they wait out a hold. */
-const HELD = new Set(["silence", "loss", "lease", "ack", "stop"]);
+const HELD = new Set(["silence", "loss", "lease", "ack", "stop", "recovery"]);
 
 function expire(turn: Turn): void {
   const { state, now } = turn;
@@ -148,10 +150,13 @@ function expireOne(turn: Turn, kind: string, rest: readonly string[]): void {
       return forgetExecutor(turn, executor);
     case "backoff":
       return expireBackoff(turn, rest);
+    case "recovery":
+      if (state.recovery !== undefined) endRecovery(turn, state.recovery);
+      return;
     case "goaway":
       return sendAway(turn, rest.join(" ") as SessionId);
     default:
-      // window, drain, append, shutdown: the turn itself looks at them.
+      // window, drain, append, quarantine, shutdown: the turn itself looks at them.
       state.stale = true;
   }
 }

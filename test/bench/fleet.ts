@@ -1,6 +1,7 @@
 import type { Effect, Push } from "../../src/core/effects.ts";
 import type { Event } from "../../src/core/events.ts";
-import { type CoreState, createState } from "../../src/core/state.ts";
+import { createState } from "../../src/core/start.ts";
+import type { CoreState } from "../../src/core/state.ts";
 import { step } from "../../src/core/step.ts";
 import type { Change } from "../../src/model/change.ts";
 import { executorId, instanceId, type SessionId, sessionId, tableName } from "../../src/model/ids.ts";

@@ -11,6 +11,7 @@ type Op =
   | { readonly op: "table"; readonly pick: number; readonly count: number }
   | { readonly op: "delete"; readonly pick: number }
   | { readonly op: "store"; readonly mode: "ok" | "fail"; readonly commitMs: number }
+  | { readonly op: "restart"; readonly downMs: number; readonly landed: boolean }
   | { readonly op: "wait"; readonly ms: number };
 
 const pick = fc.nat(20);
@@ -50,6 +51,14 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     }),
   },
   {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant("restart" as const),
+      downMs: fc.constantFrom(0, 100, 3_000, 15_000),
+      landed: fc.boolean(),
+    }),
+  },
+  {
     weight: 8,
     arbitrary: fc.record({
       op: fc.constant("wait" as const),
@@ -80,6 +89,9 @@ class Chaos {
         world.store = step.mode;
         world.commitMs = step.commitMs;
         return;
+      case "restart":
+        if (!world.down) world.restart(step.downMs, { landed: step.landed });
+        return;
       case "wait":
         world.advance(step.ms);
         return;
@@ -102,7 +114,7 @@ class Chaos {
     world.advance(400_000);
   }
 
-  #disturb(step: Exclude<Op, { op: "arrive" | "table" | "delete" | "store" | "wait" }>): void {
+  #disturb(step: Exclude<Op, { op: "arrive" | "table" | "delete" | "store" | "restart" | "wait" }>): void {
     const living = this.#living();
     const executor = living[step.pick % Math.max(1, living.length)];
     if (executor === undefined) return;

@@ -71,10 +71,17 @@ export class SimExecutor {
     return instanceId(this.options.instance ?? `${this.id}-1`);
   }
 
-  /** Says hello on a new session. */
+  /** Says hello on a new session; while the scheduler is not there, tries again. */
   connect(more: { resume?: boolean } = {}): this {
     const { world } = this;
     this.#checkLapse();
+    if (world.down) {
+      world.after(
+        this.options.reconnectMs ?? 500,
+        () => this.session === undefined && !this.dead && this.connect(more),
+      );
+      return this;
+    }
     if (this.session !== undefined) world.close(this.session);
     this.session = world.open(this);
     this.#n = 0;
@@ -105,6 +112,15 @@ export class SimExecutor {
     this.world.close(this.session, noticedAfterMs);
     this.session = undefined;
     this.world.settle();
+  }
+
+  /** The scheduler's side of the socket is gone. */
+  broken(): void {
+    const { reconnectMs } = this.options;
+    if (this.session === undefined) return;
+    this.session = undefined;
+    if (reconnectMs !== undefined)
+      this.world.after(reconnectMs, () => this.session === undefined && !this.dead && this.connect({ resume: true }));
   }
 
   /** The process is gone. */

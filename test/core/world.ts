@@ -2,9 +2,12 @@ import { describe } from "../../src/core/describe.ts";
 import type { Effect, SessionEffect } from "../../src/core/effects.ts";
 import type { Event } from "../../src/core/events.ts";
 import { checkInvariants } from "../../src/core/invariants.ts";
-import { type CoreState, createState } from "../../src/core/state.ts";
+import { createState } from "../../src/core/start.ts";
+import type { CoreState } from "../../src/core/state.ts";
 import { step } from "../../src/core/step.ts";
+import { type LedgerCheckpoint, toCheckpoint } from "../../src/ledger/checkpoint.ts";
 import { readCell } from "../../src/ledger/chunks.ts";
+import { fold } from "../../src/ledger/fold.ts";
 import { executorRecord, STATE_OWNED } from "../../src/ledger/state.ts";
 import type { Change, TableSpec } from "../../src/model/change.ts";
 import { type SessionId, sessionId, tableName } from "../../src/model/ids.ts";
@@ -37,6 +40,8 @@ interface Timer {
 export class World {
   now = 0;
   state: CoreState;
+  /** What the store knows of leases. */
+  maxLeaseMs: number;
   commitMs: number;
   /** "fail": every append is answered by append.failed. */
   store: "ok" | "fail" | "hang" = "ok";
@@ -56,9 +61,14 @@ export class World {
   #requests = 0;
   #settling = false;
 
+  /** True while the scheduler is not there. */
+  down = false;
+  #life = 0;
+
   constructor(options: WorldOptions = {}) {
     this.commitMs = options.commitMs ?? 0;
     const settings = { ...SCENARIO_SETTINGS, ...options.settings };
+    this.maxLeaseMs = settings.lease.durationMs;
     this.state = createState({ settings, incarnation: "life", term: 1, floor: 0, now: 0 });
   }
 
@@ -71,6 +81,7 @@ export class World {
   }
 
   post(event: Event): void {
+    if (this.down) return;
     this.#inbox.push(event);
   }
 
@@ -89,6 +100,40 @@ export class World {
   close(session: SessionId, delayMs = 0): void {
     this.#sessions.delete(session);
     this.after(delayMs, () => this.post({ type: "session.closed", session, code: 1006 }));
+  }
+
+  /**
+   * The scheduler is killed, and started again after `downMs` from what its store has: a change under way is lost, unless
+   * `landed`, then it is durable although nobody was told.
+   */
+  restart(
+    downMs: number,
+    options: { landed?: boolean; settings?: Partial<Settings>; quarantineMs?: number } = {},
+  ): void {
+    const { state, now } = this;
+    this.#life++;
+    this.down = true;
+    this.#inbox = [];
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#sessions.clear();
+    this.transcript.push(`${(now / 1000).toFixed(3)} ! the scheduler is killed`);
+    const underWay = state.append?.change;
+    const ledger = options.landed === true && underWay !== undefined ? fold(state.ledger, underWay) : state.ledger;
+    if (ledger !== state.ledger && underWay !== undefined) this.changes.push(underWay);
+    for (const executor of this.executors) executor.broken();
+    this.after(downMs, () => {
+      const settings = { ...state.settings, ...options.settings };
+      const checkpoint = JSON.parse(JSON.stringify(toCheckpoint(ledger))) as LedgerCheckpoint;
+      const { quarantineMs = 0 } = options;
+      const maxLeaseMs = this.maxLeaseMs;
+      this.maxLeaseMs = Math.max(maxLeaseMs, settings.lease.durationMs);
+      const incarnation = quarantineMs > 0 ? `${ledger.incarnation}-restored` : ledger.incarnation;
+      const start = { settings, incarnation, term: state.term + 1, floor: 0, checkpoint, maxLeaseMs, quarantineMs };
+      this.state = createState({ ...start, now: this.now });
+      this.down = false;
+      this.#wakeAt = this.now;
+      this.transcript.push(`${(this.now / 1000).toFixed(3)} ! the scheduler is started`);
+    });
   }
 
   table(name: string, count: number, more: Partial<TableSpec> = {}): number {
@@ -249,13 +294,18 @@ export class World {
     if (change.cause.length === 0) throw new Error(`change ${change.revision} has no cause`);
     if (this.store === "hang") return;
     if (this.store === "fail") {
-      this.after(this.commitMs, () =>
-        this.post({ type: "append.failed", revision: change.revision, error: "disk full" }),
+      const life = this.#life;
+      this.after(
+        this.commitMs,
+        () =>
+          life === this.#life && this.post({ type: "append.failed", revision: change.revision, error: "disk full" }),
       );
       return;
     }
     // What a store keeps is text: the change must survive that.
+    const life = this.#life;
     this.after(this.commitMs, () => {
+      if (life !== this.#life) return;
       this.changes.push(change);
       this.transcript.push(`${(this.now / 1000).toFixed(3)} = ${describeChange(change)}`);
       this.#checkEpochs(change);

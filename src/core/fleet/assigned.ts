@@ -28,9 +28,12 @@ function hasReserved(state: CoreState, member: Member): boolean {
 /** Why an executor, or with none given the whole scheduler, still waits; undefined if nothing is waited for. */
 export function waitingFor(state: CoreState, member: Member | undefined, now: number): string | undefined {
   if (!state.ledger.declared) return "no tables declared; run `evenkeel tables create NAME --partitions N`";
+  if (state.recovery !== undefined && (member === undefined || registration(state, member) === undefined)) {
+    const { owners, missing, endsAt } = state.recovery;
+    return `recovery: ${owners - missing.size} of ${owners} owners are back, ${seconds(endsAt - now)} left`;
+  }
   if (state.window !== undefined) {
-    const closesInMs = Math.max(0, windowClosesAt(state, state.window) - now);
-    const left = `${(closesInMs / 1000).toFixed(1)} s left`;
+    const left = `${seconds(windowClosesAt(state, state.window) - now)} left`;
     const expect = state.settings.formation.expect ?? 0;
     if (state.window.kind === "join") return `join window: ${left}`;
     return expect > 0 ? `formation: ${liveCount(state)} of ${expect} expected, ${left}` : `formation: ${left}`;
@@ -42,4 +45,8 @@ export function waitingFor(state: CoreState, member: Member | undefined, now: nu
   if (registration(state, member) !== undefined)
     return "its partitions are reserved until the grants of an earlier process have ended";
   return "the next decision";
+}
+
+function seconds(durationMs: number): string {
+  return `${(Math.max(0, durationMs) / 1000).toFixed(1)} s`;
 }

@@ -3,6 +3,7 @@ import { type ExecutorRecord, type ExecutorTraits, MAX_REPLACED } from "../../mo
 import type { InstanceId } from "../../model/ids.ts";
 import { acknowledge } from "../delivery.ts";
 import type { HelloReceived } from "../events.ts";
+import { noteReturn } from "../recovery.ts";
 import { instanceState, isRegistered, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
 import { isAssigned, waitingFor } from "./assigned.ts";
@@ -160,6 +161,7 @@ function welcome(turn: Turn, hello: HelloReceived, member: Member): void {
   const resumed = tryResume(turn, hello, member);
   hear(turn, member);
   const lease = handLease(turn, member);
+  if (registration(state, member) !== undefined) noteReturn(turn, member.executor);
   noteHello(turn, member);
   if (state.append === undefined) openWindow(turn);
   state.undelivered.add(member.executor);

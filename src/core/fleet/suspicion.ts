@@ -53,7 +53,7 @@ export function checkLoss(turn: Turn, member: Member): void {
   const waitedAt = member.suspectAt + state.settings.loss.waitMs;
   const owns = (findHolder(state.ledger, member.executor, member.instance)?.ownedCount ?? 0) > 0;
   const leaseAt = owns ? instanceState(state, member.executor, member.instance).leaseEndsAt : waitedAt;
-  const dueAt = Math.max(waitedAt, leaseAt);
+  const dueAt = Math.max(waitedAt, leaseAt, state.recovery?.endsAt ?? waitedAt);
   if (now < dueAt) {
     state.deadlines.set(`loss ${member.executor}`, dueAt);
     return;
