@@ -38,17 +38,20 @@ const commands = {
       server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
     });
   },
+  /** A client is connected before its server has seen that: resolves when so many sockets are there. */
+  accepted: async (count: number): Promise<void> => {
+    while (sockets.size < count) await new Promise((resolve) => setTimeout(resolve, 1));
+  },
   cpu: cpuMicros,
   memory: settledMemory,
   /** Writes to each socket, once a wave, the bytes that a scheduler would write: made before, and timed without that. */
   write: async ({ waves, distinct }: { waves: number; distinct: boolean }): Promise<number> => {
-    const bytes = [...sockets].map((_, at) => {
-      return Buffer.concat(pagePush(samplePush(distinct ? at : 0)).map(serverFrame));
+    const writes = [...sockets].map((socket, at) => {
+      return { socket, bytes: Buffer.concat(pagePush(samplePush(distinct ? at : 0)).map(serverFrame)) };
     });
     const before = cpuMicros();
     for (let wave = 0; wave < waves; wave++) {
-      let at = 0;
-      for (const socket of sockets) socket.write(bytes[at++] as Buffer);
+      for (const { socket, bytes } of writes) socket.write(bytes);
       await new Promise((resolve) => setImmediate(resolve));
     }
     return before;

@@ -34,6 +34,7 @@ async function measureLevel(
     const common = { count: sessions, framing: "websocket", ids: "E" } as const;
     await toGateway.ask("open", { ...common, port: await gateway.ask("start", level), upgrade: true, hello: {} });
     await toNet.ask("open", { ...common, port: await net.ask("start", "write"), upgrade: false });
+    await net.ask("accepted", sessions);
     const messages = sessions * waves;
     const floor = async (distinct: boolean) => {
       await toNet.ask("mark");

@@ -24,6 +24,7 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
     const common = { count: sessions, ids: "E" };
     await toScheduler.ask("open", { ...common, port, framing: "websocket", upgrade: true, hello: {} });
     await toNet.ask("open", { ...common, port: await net.ask("start", "json"), framing: "lines", upgrade: false });
+    await net.ask("accepted", sessions);
     const floors: number[] = [];
     const subjects: number[] = [];
     const stalls: number[] = [];
