@@ -8,7 +8,7 @@ import { handleHello, welcomeReplacement } from "./fleet/hello.ts";
 import { forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
 import { noteReturn } from "./recovery.ts";
-import { type CoreState, instanceState, isRegistered, membersInOrder, sumTotals } from "./state.ts";
+import { type CoreState, instanceState, isRegistered, membersInOrder, STORE_FAILED, sumTotals } from "./state.ts";
 import { log, mergeCauses, type Turn } from "./turn.ts";
 
 /** A change is durable: fold it, let what depended on it happen, and have everyone it touches told. */
@@ -21,7 +21,7 @@ export function handleCommitted(turn: Turn, change: Change): void {
   );
   const before = state.ledger;
   state.append = undefined;
-  state.alarms.delete("store-failed");
+  state.alarms.delete(STORE_FAILED);
   state.ledger = fold(before, change);
   state.totals = sumTotals(state.ledger);
   state.stale = true;
@@ -51,7 +51,7 @@ export function handleAppendFailed(turn: Turn, error: string): void {
   state.append = undefined;
   state.appendAt = turn.now + APPEND_RETRY_MS;
   state.deadlines.set("append", state.appendAt);
-  state.alarms.set("store-failed", `the store does not take changes: ${error}`);
+  state.alarms.set(STORE_FAILED, `the store does not take changes: ${error}`);
   state.commands = [...append.commands, ...state.commands];
   state.failures = [...append.failures, ...state.failures];
   for (const member of membersInOrder(state)) reviveUndecided(turn, member);

@@ -7,7 +7,7 @@ import { leaseLeftMs } from "./fleet/lease.ts";
 import { isCordoned, type Member } from "./fleet/member.ts";
 import { readyCount } from "./fleet/readiness.ts";
 import { isForming, windowClosesAt } from "./fleet/windows.ts";
-import { type CoreState, isRegistered, membersInOrder, registration } from "./state.ts";
+import { type CoreState, isRegistered, membersInOrder, ROLLED_BACK, registration, STORE_FAILED } from "./state.ts";
 
 /** Reasons for which waiting changes nothing: they do not stand in the way of being converged. */
 const SETTLED_REASONS = new Set(["capacity", "no-eligible-executor", "poison", "paused"]);
@@ -29,7 +29,7 @@ export function describe(state: CoreState, now: number): Status {
     windows: describeWindows(state, now),
     tables,
     executors,
-    alarms: [...state.alarms].sort().map(([key, text]) => ({ code: key.split(" ")[0] ?? key, text })),
+    alarms: describeAlarms(state, now),
   };
 }
 
@@ -53,6 +53,19 @@ function describeWindows(state: CoreState, now: number): Status["windows"] {
   if (recovery !== undefined) return [{ kind: "recovery", closesInMs: closesInMs(recovery.endsAt) }];
   if (window === undefined) return [];
   return [{ kind: window.kind, closesInMs: closesInMs(windowClosesAt(state, window)) }];
+}
+
+/** Longest time an append may take before the status speaks of it. */
+const SLOW_APPEND_MS = 2_000;
+
+function describeAlarms({ alarms, append }: CoreState, now: number): Status["alarms"] {
+  const told = [...alarms].sort().map(([key, text]) => ({ code: key.split(" ")[0] ?? key, text }));
+  const slowMs = append === undefined ? 0 : now - append.since;
+  if (slowMs < SLOW_APPEND_MS) return told;
+  return [
+    ...told,
+    { code: "store-slow", text: `the store has been writing for ${(slowMs / 1000).toFixed(1)} s; leases go on` },
+  ];
 }
 
 function describeTable(state: CoreState, { record, owned, releasing, unowned }: TableState): TableStatus {
@@ -143,6 +156,10 @@ function reasonsToWait(
 ): string[] {
   const reasons: string[] = [];
   const general = waitingFor(state, undefined, now);
+  for (const alarm of [STORE_FAILED, ROLLED_BACK]) {
+    const text = state.alarms.get(alarm);
+    if (text !== undefined) reasons.push(text);
+  }
   if (general !== undefined) reasons.push(general);
   if (state.append !== undefined) reasons.push(`revision ${state.append.change.revision} is being committed`);
   else if (state.stale && general === undefined) reasons.push("a decision is due");
@@ -174,7 +191,7 @@ function reasonsToWait(
 }
 
 function stateWord(state: CoreState, converged: boolean): StatusState {
-  if (state.alarms.has("store-failed")) return "store-failed";
+  if (state.alarms.has(STORE_FAILED) || state.alarms.has(ROLLED_BACK)) return "store-failed";
   if (!state.ledger.declared) return "pending";
   if (state.recovery !== undefined) return "recovering";
   if (isForming(state)) return state.window === undefined ? "pending" : "forming";

@@ -40,6 +40,14 @@ export interface HelloReceived extends ExecutorTraits {
   readonly instance: InstanceId;
   readonly attempt: number;
   readonly resume?: { readonly incarnation: string; readonly revision: Revision };
+  /** What its stamp proves; absent if it had none, or none that this store's scheduler made. */
+  readonly proof?: StampProof;
+}
+
+/** A scheduler of this incarnation stood at this revision, in this term. */
+export interface StampProof {
+  readonly term: number;
+  readonly revision: Revision;
 }
 
 export interface ReportReceived {

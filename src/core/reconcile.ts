@@ -2,7 +2,7 @@ import { Draft } from "./draft.ts";
 import { draftFleet } from "./fleet/drafting.ts";
 import { isForming, tendWindow } from "./fleet/windows.ts";
 import { draftPlacement } from "./placement.ts";
-import { type CoreState, sumTotals } from "./state.ts";
+import { type CoreState, ROLLED_BACK, sumTotals } from "./state.ts";
 import { draftCommands, draftRemovals } from "./tables.ts";
 import { mergeCauses, type Turn } from "./turn.ts";
 
@@ -13,6 +13,7 @@ import { mergeCauses, type Turn } from "./turn.ts";
 export function reconcile(turn: Turn): void {
   const { state } = turn;
   if (state.append !== undefined || state.stopping !== undefined || turn.now < state.appendAt) return;
+  if (state.alarms.has(ROLLED_BACK)) return;
   if (state.recovery === undefined) tendWindow(turn);
   if (!state.stale) return;
   const draft = new Draft(state.ledger, state.term);
@@ -40,7 +41,13 @@ function append(turn: Turn, draft: Draft): void {
   state.causes = mergeCauses(state.causes, draft.causes);
   // What follows from nothing that is still remembered, as after a start, is named for what it does.
   const change = draft.toChange(state.causes.length > 0 ? state.causes : [{ kind: "balance" }]);
-  state.append = { change, answers: draft.answers, commands: state.commands, failures: state.failures };
+  state.append = {
+    since: turn.now,
+    change,
+    answers: draft.answers,
+    commands: state.commands,
+    failures: state.failures,
+  };
   state.commands = [];
   forgetDrafted(state);
   turn.effects.push({ type: "store.append", change });

@@ -66,6 +66,12 @@ export interface CoreState {
   readonly alarms: Map<string, string>;
 }
 
+/** Alarm of a store that did not take the last change. */
+export const STORE_FAILED = "store-failed";
+
+/** Alarm of a store that lost changes: nothing is decided while it stands. */
+export const ROLLED_BACK = "store-rolled-back";
+
 export interface Totals {
   readonly partitions: number;
   readonly owned: number;
@@ -105,6 +111,7 @@ export type Command =
 
 /** The one append that is under way, and what follows from it when it is durable. */
 export interface Append {
+  readonly since: number;
   readonly change: Change;
   readonly answers: readonly { readonly request: number; readonly answer: Answer }[];
   readonly commands: readonly Command[];

@@ -15,6 +15,7 @@ import type {
   SchedulerApi,
   SessionHost,
   SessionPort,
+  StampProof,
   Stamps,
   Store,
   Timer,
@@ -138,6 +139,10 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
 
   mint(revision: Revision): string {
     return this.#running().stamps.mint(revision);
+  }
+
+  verify(stamp: string): StampProof | undefined {
+    return this.#running().stamps.verify(stamp);
   }
 
   status(): Status {

@@ -1,5 +1,5 @@
 import type { LogLevel, SessionEffect } from "../core/effects.ts";
-import type { Event } from "../core/events.ts";
+import type { Event, StampProof } from "../core/events.ts";
 import type { Change, TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
 import type { EvenkeelError } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
@@ -11,7 +11,7 @@ import type { Status } from "../model/status.ts";
  */
 
 export type { LogLevel, Push, Refused, SessionEffect, Welcome } from "../core/effects.ts";
-export type { Event, HelloReceived, ReportReceived } from "../core/events.ts";
+export type { Event, HelloReceived, ReportReceived, StampProof } from "../core/events.ts";
 export type { ExecutorStatus, Status, TableStatus } from "../model/status.ts";
 
 /** Time. `now` is monotonic ms with an arbitrary zero; every decision rests on it. `wall` is ms since 1970, for display only. */
@@ -150,4 +150,6 @@ export interface LogPort {
 /** Makes and checks the stamps of PROTOCOL §4. */
 export interface Stamps {
   mint(revision: Revision): string;
+  /** What a stamp proves; undefined if it was not made with this store's key in this incarnation. */
+  verify(stamp: string): StampProof | undefined;
 }

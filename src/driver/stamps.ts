@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Revision } from "../model/ids.ts";
 import type { Stamps } from "./ports.ts";
 
@@ -9,13 +9,21 @@ import type { Stamps } from "./ports.ts";
 export function createStamps(key: Uint8Array, incarnation: string, term: number): Stamps {
   // One per revision, the same for all: a change that touches all sessions costs one MAC.
   let last: { readonly revision: Revision; readonly stamp: string } | undefined;
+  const make = (ofTerm: number, revision: Revision) => {
+    const mac = createHmac("sha256", key).update(`${incarnation}\n${ofTerm}\n${revision}`).digest("base64url");
+    return `1.${ofTerm}.${revision}.${mac}`;
+  };
   return {
     mint(revision) {
-      if (last?.revision !== revision) {
-        const mac = createHmac("sha256", key).update(`${incarnation}\n${term}\n${revision}`).digest("base64url");
-        last = { revision, stamp: `1.${term}.${revision}.${mac}` };
-      }
+      if (last?.revision !== revision) last = { revision, stamp: make(term, revision) };
       return last.stamp;
+    },
+    verify(stamp) {
+      const [, ofTerm, revision] = /^1\.(\d{1,16})\.(\d{1,16})\./.exec(stamp) ?? [];
+      if (ofTerm === undefined || revision === undefined) return undefined;
+      const proof = { term: Number(ofTerm), revision: Number(revision) };
+      const [given, made] = [Buffer.from(stamp), Buffer.from(make(proof.term, proof.revision))];
+      return given.length === made.length && timingSafeEqual(given, made) ? proof : undefined;
     },
   };
 }

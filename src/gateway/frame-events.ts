@@ -1,12 +1,13 @@
-import type { Event, HelloReceived } from "../driver/ports.ts";
+import type { Event, HelloReceived, Stamps } from "../driver/ports.ts";
 import type { SessionId } from "../model/ids.ts";
 import type { ClientFrame, ExecutorHelloFrame } from "../protocol/frames.ts";
 
 /** What a frame of an executor tells the core. */
 
-export function helloEvent(session: SessionId, frame: ExecutorHelloFrame): HelloReceived {
-  const { type: _type, role: _role, stamp: _stamp, ...said } = frame;
-  return { type: "hello.received", session, ...said };
+export function helloEvent(session: SessionId, frame: ExecutorHelloFrame, stamps: Stamps): HelloReceived {
+  const { type: _type, role: _role, stamp, ...said } = frame;
+  const proof = stamp === undefined ? undefined : stamps.verify(stamp);
+  return { type: "hello.received", session, ...said, ...(proof === undefined ? {} : { proof }) };
 }
 
 /** Frames that may follow a hello. */

@@ -104,7 +104,7 @@ export class Session {
   }
 
   #greet(hello: HelloFrame): void {
-    const { host, clock, phase, socket, onHello } = this.#options;
+    const { host, clock, phase, socket, stamps, onHello } = this.#options;
     if (this.#phase.kind !== "greeting") return this.close(CLOSE.badMessage, "hello: a second one in this session");
     if (hello.role === "observer") return this.close(CLOSE.forbidden, "observers are not supported yet", {});
     this.#phase.timer.cancel();
@@ -112,7 +112,7 @@ export class Session {
     const heartbeat = new Heartbeat({ clock, phase, ping: () => socket.ping(), onSilent });
     this.#phase = { kind: "open", executor: hello.executor, heartbeat };
     onHello();
-    host.post(helloEvent(this.id, hello));
+    host.post(helloEvent(this.id, hello, stamps));
   }
 
   /** Counts a message; false if the session is over, be it by this one. */

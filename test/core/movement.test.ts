@@ -168,6 +168,22 @@ describe("loss and movement", () => {
     expect(world.revision).toBe(revision);
   });
 
+  test("S2: every store write takes 20 s for 2 min: leases go on, nobody is counted lost, the status says so", () => {
+    const { world, executors, revision } = formed(["A", "B", "C"], { t: 9 });
+    world.commitMs = 20_000;
+    for (let i = 0; i < 6; i++) {
+      world.table(`u${i}`, 3);
+      world.advance(10_000);
+      expect(world.status.alarms).toMatchObject([{ code: "store-slow" }]);
+      world.advance(10_000);
+    }
+    expect([world.loggedAt("executor.suspected"), world.moves(revision)]).toEqual([[], 0]);
+    expect(executors.flatMap((executor) => executor.closes)).toEqual([]);
+    world.commitMs = 0;
+    world.advance(30_000);
+    expect(world.status.converged).toBe(true);
+  });
+
   test("S2: while appends fail nobody is counted lost and nothing moves; it recovers by itself", () => {
     const { world, executors } = formed(["A", "B", "C"], { t: 9 });
     world.store = "fail";

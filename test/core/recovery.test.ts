@@ -210,6 +210,31 @@ describe("a restart of the scheduler", () => {
   });
 });
 
+describe("a store that was rolled back", () => {
+  test("P33: a valid stamp from beyond the ledger: alarm, refused, no decisions, nothing given back", () => {
+    const { world, executors } = formed(["A", "B"], { t: 4 });
+    const [a, b] = executors;
+    world.restart(0);
+    world.advance(100);
+    a.connect({ resume: true, proof: { term: 2, revision: world.revision + 5 } });
+    expect(a.closes.at(-1)).toMatchObject({ code: 4503, reason: expect.stringMatching(/rolled back/) });
+    b?.connect({ resume: true });
+    expect(b?.closes.at(-1)?.code).toBe(4503);
+    const revision = world.revision;
+    world.advance(60_000);
+    expect(world.revision).toBe(revision);
+    expect(world.status).toMatchObject({ state: "store-failed", alarms: [{ code: "store-rolled-back" }] });
+  });
+
+  test("P33: a stamp that proves nothing new changes nothing", () => {
+    const { world, executors } = formed(["A"], { t: 4 });
+    world.restart(0);
+    world.advance(100);
+    executors[0].connect({ resume: true, proof: { term: 1, revision: world.revision } });
+    expect(world.status).toMatchObject({ converged: true, alarms: [] });
+  });
+});
+
 describe("a restored store", () => {
   test("nothing is granted before leases of the lost original have run out; then all again, under new epochs", () => {
     const { world, executors } = formed(["A", "B"], { t: 4 });

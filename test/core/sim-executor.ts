@@ -1,5 +1,5 @@
 import type { SessionEffect } from "../../src/core/effects.ts";
-import type { LeaveMode } from "../../src/core/events.ts";
+import type { LeaveMode, StampProof } from "../../src/core/events.ts";
 import type { Grant, Revoke } from "../../src/model/grant.ts";
 import { executorId, instanceId, type SessionId, type TableName } from "../../src/model/ids.ts";
 import { PartitionSet } from "../../src/model/partition-set.ts";
@@ -72,7 +72,7 @@ export class SimExecutor {
   }
 
   /** Says hello on a new session; while the scheduler is not there, tries again. */
-  connect(more: { resume?: boolean } = {}): this {
+  connect(more: { resume?: boolean; proof?: StampProof } = {}): this {
     const { world } = this;
     this.#checkLapse();
     if (world.down) {
@@ -101,6 +101,7 @@ export class SimExecutor {
       weight: weight ?? 1,
       ...(capacity === undefined ? {} : { capacity }),
       ...(resume === undefined ? {} : { resume }),
+      ...(more.proof === undefined ? {} : { proof: more.proof }),
     });
     world.run();
     return this;

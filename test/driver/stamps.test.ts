@@ -31,3 +31,12 @@ test("the longest fits the protocol's limit", () => {
   const stamp = createStamps(key, "i".repeat(128), Number.MAX_SAFE_INTEGER).mint(Number.MAX_SAFE_INTEGER);
   expect(stamp.length).toBeLessThanOrEqual(MAX_STAMP_CHARS);
 });
+
+test("a stamp of this store and incarnation is proof of term and revision; anything else proves nothing", () => {
+  const stamps = createStamps(key, "inc", 3);
+  expect(stamps.verify(createStamps(key, "inc", 9).mint(41))).toEqual({ term: 9, revision: 41 });
+  const mac = stamps.mint(41).split(".").at(-1);
+  const forged = ["", "1.3.41", `1.3.42.${mac}`, `1.4.41.${mac}`, `2.3.41.${mac}`, `1.3.41.${mac}x`, `1.03.41.${mac}`];
+  const foreign = [createStamps(key, "other", 3).mint(41), createStamps(new Uint8Array(32), "inc", 3).mint(41)];
+  expect([...forged, ...foreign].map((stamp) => stamps.verify(stamp))).toEqual(Array(9).fill(undefined));
+});

@@ -70,7 +70,10 @@ export class GatewayRig {
     const { limits = {}, ...http } = options;
     this.gateway = new Gateway({
       host: this.host,
-      stamps: { mint: (revision) => `stamp-${revision}` },
+      stamps: {
+        mint: (revision) => `stamp-${revision}`,
+        verify: (stamp) => (stamp === "stamp-7" ? { term: 1, revision: 7 } : undefined),
+      },
       access: createOpenAccess({ boundToLoopback: true }),
       clock: this.clock,
       random: { next: () => 0.5, id: () => `s${++this.#ids}` },

@@ -4,7 +4,7 @@ import type { InstanceId } from "../../model/ids.ts";
 import { acknowledge } from "../delivery.ts";
 import type { HelloReceived } from "../events.ts";
 import { noteReturn } from "../recovery.ts";
-import { instanceState, isRegistered, recordUnderWay, registration } from "../state.ts";
+import { instanceState, isRegistered, ROLLED_BACK, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
 import { isAssigned, waitingFor } from "./assigned.ts";
 import { handLease } from "./lease.ts";
@@ -18,7 +18,9 @@ export function handleHello(turn: Turn, hello: HelloReceived): void {
   const { state } = turn;
   const member = state.members.get(hello.executor);
   const record = executorRecord(state.ledger, hello.executor);
-  if (state.stopping !== undefined) {
+  if (provesRollback(turn, hello)) {
+    refuse(turn, hello, 4503, "the store was rolled back; an operator has to restore it", state.settings.lease.renewMs);
+  } else if (state.stopping !== undefined) {
     refuse(turn, hello, 4503, "the scheduler is shutting down");
   } else if (isReplaced(turn, hello, member, record)) {
     refuse(turn, hello, 4409, "this instance was replaced by a newer one of the same executor");
@@ -39,6 +41,20 @@ export function handleHello(turn: Turn, hello: HelloReceived): void {
   } else {
     welcome(turn, hello, enrol(turn, hello, member, record));
   }
+}
+
+/**
+ * A valid stamp from beyond the ledger proves that changes were lost which somebody was told of. From then on nothing is
+ * decided and nobody is given anything back, so that what was granted by those changes runs out with its leases.
+ */
+function provesRollback(turn: Turn, { executor, proof }: HelloReceived): boolean {
+  const { alarms, ledger, term } = turn.state;
+  if (proof !== undefined && (proof.revision > ledger.revision || proof.term > term) && !alarms.has(ROLLED_BACK)) {
+    const told = `${executor} was told of revision ${proof.revision} in term ${proof.term}, the store ends at ${ledger.revision}`;
+    alarms.set(ROLLED_BACK, `the store was rolled back: ${told}; nothing is decided until \`evenkeel store restore\``);
+    log(turn, "error", "store.rolled-back", { executor, ...proof, ledger: ledger.revision });
+  }
+  return alarms.has(ROLLED_BACK);
 }
 
 /** Puts the welcome of a new instance through, once the ledger names it. */
