@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { isIPv6 } from "node:net";
-import { isLoopback } from "./auth/loopback.ts";
 import { createOpenAccess } from "./auth/open-access.ts";
 import { currentLedger, currentRevision, describe, listTables } from "./core/describe.ts";
 import { createState } from "./core/start.ts";
@@ -18,6 +17,7 @@ import { closeServer, createHttpServer, listen } from "./http/server.ts";
 import { type LedgerCheckpoint, toCheckpoint } from "./ledger/checkpoint.ts";
 import type { TableSpec } from "./model/change.ts";
 import { EvenkeelError } from "./model/errors.ts";
+import { isLoopback } from "./model/loopback.ts";
 import type { Settings } from "./model/settings.ts";
 import { refuseUnsupported } from "./model/supported.ts";
 import { SESSION_PATH } from "./protocol/limits.ts";

@@ -1,6 +1,6 @@
 import type { Access, AccessRequest } from "../driver/ports.ts";
 import { EvenkeelError } from "../model/errors.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "../model/loopback.ts";
 
 /**
  * Access without tokens: whoever reaches the port may come in, but no page of another site through a browser. A request

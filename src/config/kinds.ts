@@ -115,11 +115,6 @@ export const address: Kind<Address> = {
   show: ({ host, port }) => (host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`),
 };
 
-/** True for an address that only this machine can reach. */
-export function isLoopback(host: string): boolean {
-  return /^(localhost|::1|(::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i.test(host);
-}
-
 /** What clients are told to connect to. */
 export const socketUrl: Kind<string> = {
   read(raw) {

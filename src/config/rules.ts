@@ -1,6 +1,6 @@
+import { isLoopback } from "../model/loopback.ts";
 import type { Config } from "./config.ts";
 import { KEY_NAMES, KEYS, type Key, type KeyName, type ValueOf } from "./keys.ts";
-import { isLoopback } from "./kinds.ts";
 import { type Problem, problemAt } from "./source.ts";
 
 /** Rules between values, and values that this version does not serve yet. Each says what contradicts what, with both values. */

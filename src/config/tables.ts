@@ -3,14 +3,11 @@ import type { TableSpec } from "../model/change.ts";
 import { DURATION_RULE, parseDuration } from "../model/duration.ts";
 import { ID_RULE, isId, tableName } from "../model/ids.ts";
 import { MAX_PARTITIONS } from "../model/partition-set.ts";
+import { DEFAULT_STOP_MS, isPartitionKey, MAX_KEY_CHARS } from "../model/table-limits.ts";
 import type { TablesNode } from "./document.ts";
 import { quote } from "./kinds.ts";
 import { type Problem, problemAt } from "./source.ts";
 import { didYouMean } from "./suggest.ts";
-
-/** Longest key of a partition, as on the wire. */
-const MAX_KEY_CHARS = 256;
-const DEFAULT_STOP_MS = 30_000;
 
 /** The message of a member that is not `wanted`, with what it is. */
 const wanting =
@@ -24,12 +21,7 @@ const countRule = { error: wanting(`a whole number, 1 to ${MAX_PARTITIONS}`) };
 const partitions = z.int(countRule).min(1, countRule).max(MAX_PARTITIONS, countRule);
 
 const keyRule = `a text of 1 to ${MAX_KEY_CHARS} characters, in quotes if it looks like something else`;
-const key = text(keyRule).refine(isKey, { error: wanting(keyRule) });
-
-/** Counts characters as the wire does, and refuses halves of them, of which different readers make different keys. */
-function isKey(value: string): boolean {
-  return value !== "" && [...value].length <= MAX_KEY_CHARS && !/\p{Surrogate}/u.test(value);
-}
+const key = text(keyRule).refine(isPartitionKey, { error: wanting(keyRule) });
 
 const shape = z.strictObject({
   name: text(ID_RULE).refine(isId, { error: wanting(ID_RULE) }),

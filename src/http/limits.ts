@@ -17,7 +17,6 @@ export const MAX_CONNECTIONS = 19_500;
 /** How long requests under way may go on when the server ends. */
 export const CLOSE_TIMEOUT_MS = 2_000;
 
-/** Keys of a table and pairs of a selector, as in the protocol. */
-export const MAX_KEY_CHARS = 256;
+/** Pairs of a selector, as labels in the protocol. */
 export const MAX_SELECTOR_PAIRS = 32;
 export const MAX_SELECTOR_VALUE_CHARS = 256;

@@ -5,10 +5,8 @@ import { EvenkeelError } from "../model/errors.ts";
 import { ID_RULE, isId, type TableName } from "../model/ids.ts";
 import { MAX_PARTITIONS } from "../model/partition-set.ts";
 import { refuseUnsupported } from "../model/supported.ts";
-import { MAX_KEY_CHARS, MAX_SELECTOR_PAIRS, MAX_SELECTOR_VALUE_CHARS } from "./limits.ts";
-
-/** How long a revoked partition may still be served, if the table does not say. */
-export const DEFAULT_STOP_MS = 30_000;
+import { DEFAULT_STOP_MS, isPartitionKey, MAX_KEY_CHARS } from "../model/table-limits.ts";
+import { MAX_SELECTOR_PAIRS, MAX_SELECTOR_VALUE_CHARS } from "./limits.ts";
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -36,7 +34,7 @@ function findBadKey(list: readonly unknown[]): { message: string; path: number[]
   }
   const seen = new Set<unknown>();
   for (const [index, key] of list.entries()) {
-    if (key === "" || !isText(key, MAX_KEY_CHARS)) {
+    if (!isPartitionKey(key)) {
       return { message: `must be well-formed text of 1 to ${MAX_KEY_CHARS} characters`, path: [index] };
     }
     if (seen.has(key)) return { message: "is the same as an earlier key", path: [index] };

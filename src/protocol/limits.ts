@@ -29,8 +29,7 @@ export const MAX_ADDRESS_CHARS = 512;
 /** Longest reason, note or other sentence in a frame: what a log line still shows whole. */
 export const MAX_REASON_CHARS = 512;
 
-/** Longest key of a partition. A push may name thousands of them. */
-export const MAX_KEY_CHARS = 256;
+export { MAX_KEY_CHARS } from "../model/table-limits.ts";
 
 /** Longest `stamp`. The scheduler's own take about 100 characters. */
 export const MAX_STAMP_CHARS = 512;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { isLoopback } from "../../src/auth/loopback.ts";
 import { createOpenAccess } from "../../src/auth/open-access.ts";
+import { isLoopback } from "../../src/model/loopback.ts";
 
 describe("an Origin is let in only from the host that it asks", () => {
   const onLoopback = createOpenAccess({ boundToLoopback: true });

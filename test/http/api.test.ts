@@ -2,11 +2,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createOpenAccess } from "../../src/auth/open-access.ts";
 import type { SchedulerApi, Status } from "../../src/driver/ports.ts";
 import { createApp } from "../../src/http/app.ts";
-import { MAX_KEY_CHARS, MAX_SELECTOR_PAIRS } from "../../src/http/limits.ts";
+import { MAX_SELECTOR_PAIRS } from "../../src/http/limits.ts";
 import type { TableRecord } from "../../src/model/change.ts";
 import { EvenkeelError } from "../../src/model/errors.ts";
 import { tableName } from "../../src/model/ids.ts";
 import { MAX_PARTITIONS, PartitionSet } from "../../src/model/partition-set.ts";
+import { MAX_KEY_CHARS } from "../../src/model/table-limits.ts";
 
 const trips: TableRecord = {
   table: tableName("trips"),

@@ -1,9 +1,8 @@
-import { isIPv4 } from "node:net";
+const V4 = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/;
 
 /** True for names and addresses by which only this machine is reached; IPv6 with or without brackets. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
   if (name === "localhost" || name === "::1") return true;
-  const v4 = name.startsWith("::ffff:") ? name.slice("::ffff:".length) : name;
-  return isIPv4(v4) && v4.startsWith("127.");
+  return V4.test(name) && name.split(".").every((part) => Number(part.replace("::ffff:", "")) <= 255);
 }
