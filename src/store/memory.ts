@@ -11,12 +11,7 @@ import {
 } from "../driver/ports.ts";
 import type { Change } from "../model/change.ts";
 import type { Revision } from "../model/ids.ts";
-
-/**
- * Revisions between two seconds: a new incarnation starts at its creation time in seconds, times this, so that its epochs
- * are above those of every store that was created earlier and made fewer changes a second (PROTOCOL §4).
- */
-export const REVISIONS_PER_SECOND = 2 ** 20;
+import { firstRevision } from "./first-revision.ts";
 
 /** Changes that are kept behind a checkpoint, for history and followers. */
 const MAX_KEPT_CHANGES = 100_000;
@@ -50,7 +45,7 @@ export class MemoryStore implements Store {
 
   constructor({ clock, random, maxKept = MAX_KEPT_CHANGES }: MemoryStoreOptions) {
     this.#incarnation = random.id();
-    this.#floor = Math.floor(clock.wall() / 1_000) * REVISIONS_PER_SECOND - 1;
+    this.#floor = firstRevision(clock.wall()) - 1;
     this.#maxKept = maxKept;
   }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Reign, type Store, StoreError } from "../driver/ports.ts";
 import { type Change, emptyChange } from "../model/change.ts";
+import { present } from "../model/errors.ts";
 import { executorId, instanceId, type Revision, tableName } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
 
@@ -13,26 +14,43 @@ export interface TestFunctions {
 /** A store that nobody has used yet, and how to be rid of it. */
 export interface StoreFixture {
   readonly store: Store;
+  /**
+   * The same store as another process finds it that starts later; called while no reign lasts. Absent for a store that
+   * lives as long as its process: there the same object goes on.
+   */
+  reopen?(): Promise<Store>;
   close?(): Promise<void>;
 }
 
+export interface StoreFixtureOptions {
+  /** Changes that checkpoints leave at least; the store may let older ones go. Absent: as many as it likes. */
+  readonly maxChanges?: number;
+}
+
 /** Tests that every adapter of the store port passes. `create` is called once for each of them. */
-export function testStore({ describe, test }: TestFunctions, name: string, create: () => Promise<StoreFixture>): void {
+export function testStore(
+  { describe, test }: TestFunctions,
+  name: string,
+  create: (options: StoreFixtureOptions) => Promise<StoreFixture>,
+): void {
   describe(`${name} keeps the store port's promises`, () => {
-    for (const [title, body] of Object.entries({ ...REIGNS, ...APPENDS, ...READS })) {
+    for (const [title, body] of Object.entries({ ...REIGNS, ...APPENDS, ...READS, ...CHECKPOINTS })) {
       test(title, async () => {
-        const { store, close } = await create();
+        const fixture = await create(body === CHECKPOINTS[RETENTION] ? { maxChanges: KEPT } : {});
         try {
-          await body(store);
+          await body(fixture.store, async () => (await fixture.reopen?.()) ?? fixture.store);
         } finally {
-          await close?.();
+          await fixture.close?.();
         }
       });
     }
   });
 }
 
-type Cases = Readonly<Record<string, (store: Store) => Promise<void>>>;
+type Cases = Readonly<Record<string, (store: Store, reopen: () => Promise<Store>) => Promise<void>>>;
+
+const RETENTION = "old changes go behind a checkpoint, never one that a load needs, and whoever asks for them is told";
+const KEPT = 3;
 
 const REIGNS: Cases = {
   "terms rise; incarnation and stamp key stay": async (store) => {
@@ -66,6 +84,8 @@ const REIGNS: Cases = {
     await refuses("stale-reign", store.append(first, changeAt(revision + 1)));
     await refuses("stale-reign", store.load(first));
     await refuses("stale-reign", store.checkpoint(first, { revision, state: {} }));
+    await refuses("stale-reign", store.setMaxLease(first, 1));
+    await refuses("stale-reign", store.endQuarantine(first));
     assert.deepEqual(await revisions(store, second), [revision]);
   },
 
@@ -76,6 +96,43 @@ const REIGNS: Cases = {
     const second = await store.acquire();
     await store.release(first);
     await append(store, second, 1);
+  },
+
+  "the next process has a higher term on the same incarnation, and finds every change": async (store, reopen) => {
+    const first = await store.acquire();
+    const { floor } = await store.load(first);
+    const changes = await append(store, first, 3);
+    await store.release(first);
+    const later = await reopen();
+    const second = await later.acquire();
+    assert.ok(second.term > first.term);
+    assert.equal(second.incarnation, first.incarnation);
+    assert.deepEqual(second.stampKey, first.stampKey);
+    const loaded = await later.load(second);
+    assert.equal(loaded.floor, floor);
+    sameChanges(loaded.changes, changes);
+    await append(later, second, 1);
+  },
+
+  "the largest lease is kept for whoever comes next, and can be lowered": async (store, reopen) => {
+    const first = await store.acquire();
+    assert.equal((await store.load(first)).maxLeaseMs, 0);
+    await store.setMaxLease(first, 30_000);
+    assert.equal((await store.load(first)).maxLeaseMs, 30_000);
+    await store.release(first);
+    const later = await reopen();
+    const second = await later.acquire();
+    assert.equal((await later.load(second)).maxLeaseMs, 30_000);
+    await later.setMaxLease(second, 15_000);
+    await later.release(second);
+    const last = await reopen();
+    assert.equal((await last.load(await last.acquire())).maxLeaseMs, 15_000);
+  },
+
+  "a store that was never restored has no quarantine, and may be told that it is over": async (store) => {
+    const reign = await store.acquire();
+    await store.endQuarantine(reign);
+    assert.equal((await store.load(reign)).quarantineMs, undefined);
   },
 };
 
@@ -143,8 +200,10 @@ const READS: Cases = {
     sameChanges(await last, [only]);
     two.abort();
   },
+};
 
-  "a load starts at the newest checkpoint": async (store) => {
+const CHECKPOINTS: Cases = {
+  "a load starts at the newest checkpoint": async (store, reopen) => {
     const reign = await store.acquire();
     const changes = await append(store, reign, 4);
     const at = (index: number): Revision => changes[0].revision + index;
@@ -153,7 +212,8 @@ const READS: Cases = {
     // One that was made earlier and comes late.
     await store.checkpoint(reign, { revision: at(1), state: { of: "the second" } });
     await store.release(reign);
-    const loaded = await store.load(await store.acquire());
+    const later = await reopen();
+    const loaded = await later.load(await later.acquire());
     assert.deepEqual(loaded.checkpoint, { revision: at(2), state: { of: "the third" } });
     sameChanges(loaded.changes, changes.slice(3));
   },
@@ -165,6 +225,46 @@ const READS: Cases = {
     const [next] = await append(store, reign, 1);
     assert.equal(next.revision, revision + 1);
     sameChanges((await store.load(reign)).changes, [next]);
+  },
+
+  "appends go on behind a checkpoint of everything, also in the next process": async (store, reopen) => {
+    const reign = await store.acquire();
+    const [{ revision }] = await append(store, reign, 1);
+    await store.checkpoint(reign, { revision, state: {} });
+    await store.release(reign);
+    const later = await reopen();
+    const [next] = await append(later, await later.acquire(), 1);
+    assert.equal(next.revision, revision + 1);
+  },
+
+  "a checkpoint of what is not there is refused": async (store) => {
+    const reign = await store.acquire();
+    const [{ revision }] = await append(store, reign, 1);
+    await refuses("gap", store.checkpoint(reign, { revision: revision + 1, state: {} }));
+    assert.equal((await store.load(reign)).checkpoint, undefined);
+  },
+
+  [RETENTION]: async (store, reopen) => {
+    const reign = await store.acquire();
+    const changes: Change[] = [];
+    for (const count of [5, 5, 2]) {
+      changes.push(...(await append(store, reign, count)));
+      const { revision } = present(changes.at(-1), "last change");
+      await store.checkpoint(reign, { revision, state: { at: revision } });
+    }
+    const [newest] = await append(store, reign, 1);
+    changes.push(newest);
+    const { revision: first } = present(changes[0], "first change");
+    const kept = await all(store.read(first, newest.revision));
+    assert.ok(kept.length > KEPT && kept.length < changes.length, `${kept.length} changes are kept`);
+    sameChanges(kept, changes.slice(-kept.length));
+    const follower = new Follower(store, first);
+    await refuses("gap", follower.take(1));
+    await store.release(reign);
+    const later = await reopen();
+    const loaded = await later.load(await later.acquire());
+    assert.deepEqual(loaded.checkpoint, { revision: newest.revision - 1, state: { at: newest.revision - 1 } });
+    sameChanges(loaded.changes, [newest]);
   },
 };
 

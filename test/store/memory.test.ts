@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { emptyChange } from "../../src/model/change.ts";
-import { MemoryStore, REVISIONS_PER_SECOND } from "../../src/store/memory.ts";
+import { REVISIONS_PER_SECOND } from "../../src/store/first-revision.ts";
+import { MemoryStore } from "../../src/store/memory.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { testStore } from "../../src/testing/store-conformance.ts";
 
@@ -8,7 +9,9 @@ let ids = 0;
 const random = { id: () => `id-${++ids}` };
 const create = (options: { maxKept?: number } = {}) => new MemoryStore({ clock: new FakeClock(), random, ...options });
 
-testStore({ describe, test }, "memory:", async () => ({ store: create() }));
+testStore({ describe, test }, "memory:", async ({ maxChanges }) => {
+  return { store: create(maxChanges === undefined ? {} : { maxKept: maxChanges }) };
+});
 
 test("the first revision of an incarnation is unix seconds at its creation, times 2^20", async () => {
   const clock = new FakeClock();

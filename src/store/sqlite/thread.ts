@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { type Message, type Request, toError } from "./answers.ts";
+import type { Executor, OperationName, Operations } from "./operations.ts";
+
+interface Waiting {
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Runs operations in a thread. It keeps the process alive only while one is under way. */
+export class StoreThread implements Executor {
+  readonly #worker: Worker;
+  readonly #onLost: (reason: string) => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 0;
+  /** Why nothing is done any more. */
+  #over: string | undefined;
+
+  constructor(onLost: (reason: string) => void) {
+    this.#onLost = onLost;
+    // A warning that the built-in module is experimental is nothing that a user could act on.
+    this.#worker = new Worker(workerFile(), { execArgv: ["--no-warnings"] });
+    this.#worker.unref();
+    this.#worker.on("message", (message: Message) => this.#receive(message));
+    this.#worker.on("error", (error: Error) => this.#lose(`the store's thread failed: ${error.message}`));
+    this.#worker.on("exit", (code) => this.#lose(`the store's thread ended with ${code}`));
+  }
+
+  call<K extends OperationName>(name: K, ...args: Parameters<Operations[K]>): Promise<ReturnType<Operations[K]>> {
+    if (this.#over !== undefined) return Promise.reject(new Error(this.#over));
+    const request: Request<K> = { id: this.#nextId++, name, args };
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(request.id, { resolve, reject });
+      this.#worker.ref();
+      this.#worker.postMessage(request);
+    });
+  }
+
+  async end(): Promise<void> {
+    this.#finish("the store was closed");
+    await this.#worker.terminate();
+  }
+
+  #receive(message: Message): void {
+    switch (message.type) {
+      case "answer":
+        return this.#take(message.id)?.resolve(message.value as never);
+      case "failure":
+        return this.#take(message.id)?.reject(toError(message.failure));
+      case "lost":
+        return this.#onLost(message.reason);
+      default:
+        return message satisfies never;
+    }
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#worker.unref();
+    return waiting;
+  }
+
+  #lose(reason: string): void {
+    if (this.#over !== undefined) return;
+    this.#finish(reason);
+    this.#onLost(reason);
+  }
+
+  #finish(reason: string): void {
+    this.#over ??= reason;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const { reject } of waiting) reject(new Error(this.#over));
+  }
+}
+
+/** Beside this file once built. Node cannot run the source, so from there it is the last build's. */
+function workerFile(): URL {
+  if (!import.meta.url.endsWith(".ts")) return new URL("./worker.js", import.meta.url);
+  const built = new URL("../../../dist/store/sqlite/worker.js", import.meta.url);
+  if (!existsSync(built)) throw new Error("the store's thread runs what was built, and nothing was: npm run build");
+  return built;
+}
