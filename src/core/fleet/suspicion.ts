@@ -28,6 +28,8 @@ export function detachSession(turn: Turn, member: Member): void {
   member.admitted = undefined;
   state.deadlines.clear(`silence ${member.executor}`);
   state.deadlines.clear(`ack ${member.executor}`);
+  // Sent away by a scheduler that stops, it goes where it was told to.
+  if (state.stopping !== undefined) return;
   if (registration(state, member) !== undefined) suspect(turn, member, "its session ended");
 }
 
