@@ -13,6 +13,12 @@ const IOERR_WRITE = 778;
 const IOERR_FSYNC = 1034;
 const IOERR_DIR_FSYNC = 1290;
 
+/** What reading several rows at once throws with its text alone. */
+const WITHOUT_CODE = [
+  ["database disk image is malformed", CORRUPT],
+  ["file is not a database", NOT_A_DATABASE],
+] as const;
+
 /** How far a transaction had come when it failed: its last step is the only one that can make anything durable. */
 export type Stage = "statement" | "commit";
 
@@ -48,7 +54,7 @@ export function damaged(path: string, what: string): StoreError {
   return new StoreError("broken", `${path} is damaged: ${what}; ${hint}`);
 }
 
-/** The text of an error of SQLite, with its code. */
+/** The text of an error, with SQLite's code if it has one. */
 export function reasonOf(error: unknown): string {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);
@@ -68,6 +74,7 @@ function judge(error: unknown, path: string): StoreError | undefined {
 }
 
 function codeOf(error: unknown): number {
-  const code: unknown = (error as { readonly errcode?: unknown } | undefined)?.errcode;
-  return typeof code === "number" ? code : 0;
+  const { errcode, message } = error as { readonly errcode?: unknown; readonly message?: unknown };
+  if (typeof errcode === "number") return errcode;
+  return WITHOUT_CODE.find(([text]) => message === text)?.[1] ?? 0;
 }

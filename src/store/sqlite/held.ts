@@ -171,15 +171,23 @@ export class HeldStore {
   }
 }
 
-/** The store's tables, made if the file is empty. */
-function openTables(database: Database, path: string, { now, fresh }: AcquireOptions): StoreMeta {
-  makeDurable(database);
-  if (isEmpty(database)) {
-    const floor = firstRevision(now) - 1;
-    database.exec("BEGIN IMMEDIATE");
-    createTables(database, { ...fresh, term: 0, floor, maxLeaseMs: 0, created: now });
-    database.exec("COMMIT");
+/** The store's tables, made if the file is empty. What is not a store of this version is left as it is. */
+function openTables(database: Database, path: string, options: AcquireOptions): StoreMeta {
+  if (!isEmpty(database)) {
+    const meta = readUsable(database, path);
+    makeDurable(database);
+    return meta;
   }
+  const { now, fresh } = options;
+  const meta = { ...fresh, term: 0, floor: firstRevision(now) - 1, maxLeaseMs: 0, created: now };
+  makeDurable(database);
+  database.exec("BEGIN IMMEDIATE");
+  createTables(database, meta);
+  database.exec("COMMIT");
+  return meta;
+}
+
+function readUsable(database: Database, path: string): StoreMeta {
   const why = whyUnreadable(database);
   if (why !== undefined) throw new EvenkeelError("invalid", `${path} ${why}`);
   const meta = readMeta(database, path);
