@@ -1,5 +1,13 @@
 import { executorRecord, findHolder, holderKey, type LedgerState } from "../ledger/state.ts";
-import type { Cause, Change, ExecutorRecord, ExecutorState, TableOrigin, TableSpec } from "../model/change.ts";
+import type {
+  Cause,
+  Change,
+  ExecutorEntry,
+  ExecutorRecord,
+  ExecutorState,
+  TableOrigin,
+  TableSpec,
+} from "../model/change.ts";
 import { byId, type ExecutorId, type InstanceId, type SessionId, type TableName } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
 import type { Settings } from "../model/settings.ts";
@@ -113,6 +121,8 @@ export type Command =
 export interface Append {
   readonly since: number;
   readonly change: Change;
+  /** Its executor entries, by id. */
+  readonly executors: ReadonlyMap<ExecutorId, ExecutorEntry>;
   readonly answers: readonly { readonly request: number; readonly answer: Answer }[];
   readonly commands: readonly Command[];
   readonly failures: readonly FailedPartitions[];
@@ -188,7 +198,7 @@ export function registration(state: CoreState, member: Member): ExecutorRecord |
 
 /** The record of this executor in the change that is under way, if it is in it: what it says may hold any moment. */
 export function recordUnderWay(state: CoreState, executor: ExecutorId): ExecutorRecord | undefined {
-  const entry = state.append?.change.executors.find((candidate) => candidate.executor === executor);
+  const entry = state.append?.executors.get(executor);
   return entry === undefined || "removed" in entry ? undefined : entry;
 }
 
