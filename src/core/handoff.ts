@@ -97,13 +97,21 @@ export function endStopped(turn: Turn, track: InstanceState): void {
 
 /** If the lease of this process has run out, what it was asked back has ended; else this is looked at again when it does. */
 export function endByLease(turn: Turn, track: InstanceState): void {
-  const { state, now } = turn;
-  const endsAt = Math.max(track.leaseEndsAt, state.holdUntil);
-  if (now < endsAt) {
-    state.deadlines.set(`lease ${holderKey(track.executor, track.instance)}`, endsAt);
+  const { state } = turn;
+  if (!isLeaseOver(turn, track)) {
+    state.deadlines.set(`lease ${holderKey(track.executor, track.instance)}`, leaseOverAt(state, track));
     return;
   }
   endReleasing(turn.state, findHolder(turn.state.ledger, track.executor, track.instance), () => true);
+}
+
+/** True if nothing that this process was ever granted may still be served. */
+export function isLeaseOver({ state, now }: Turn, track: InstanceState): boolean {
+  return now >= leaseOverAt(state, track);
+}
+
+function leaseOverAt(state: CoreState, track: InstanceState): number {
+  return Math.max(track.leaseEndsAt, state.holdUntil);
 }
 
 /** Epochs that never went to any socket need nobody's word. */

@@ -16,8 +16,9 @@ import { preferLastOwner } from "../plan/last-owner.ts";
 import { computePlan } from "../plan/plan.ts";
 import { FIXED, type PlannedTable, UNOWNED } from "../plan/types.ts";
 import type { Draft } from "./draft.ts";
+import { isLeaseOver } from "./handoff.ts";
 import { type PlanRequest, planRequest } from "./placement-input.ts";
-import { type CoreState, isRegistered } from "./state.ts";
+import { type CoreState, instanceState, isRegistered } from "./state.ts";
 import { log, type Turn } from "./turn.ts";
 
 /**
@@ -227,11 +228,16 @@ class Placement {
     return count;
   }
 
-  /** Decided lost in this very draft: its lease is over, so everything it had has ended. */
+  /**
+   * Decided lost in this very draft, and its lease is over: everything it had has ended. Who owned nothing is lost after
+   * the wait alone, and what it was asked back may be served on until its lease ends.
+   */
   #isLost(holder: Holder | undefined): boolean {
     if (holder === undefined) return false;
-    const member = this.#turn.state.members.get(holder.executor);
-    return member?.lost === true && member.instance === holder.instance;
+    const { state } = this.#turn;
+    const member = state.members.get(holder.executor);
+    if (member?.lost !== true || member.instance !== holder.instance) return false;
+    return isLeaseOver(this.#turn, instanceState(state, holder.executor, holder.instance));
   }
 }
 

@@ -1,0 +1,27 @@
+import { describe, expect, test } from "vitest";
+import { formed } from "./formed.ts";
+import { SimExecutor } from "./sim-executor.ts";
+
+/** Losses are decided long before a lease is over. */
+const FAST_LOSS = { loss: { waitMs: 2_000, returnMs: 30_000 } };
+
+/** Histories that broke a rule once, in their shortest form. Random ones with the real SDK (test/together) found them. */
+describe("histories that broke a rule once", () => {
+  test("who is lost with nothing left but what it was asked back still holds that until its lease ends", () => {
+    const { world, executors } = formed([["A", { releaseMs: "never" }]], { t: 1 }, { settings: FAST_LOSS });
+    const [a] = executors;
+    const b = new SimExecutor(world, "B").connect();
+    world.advance(1_000);
+    a.leave("move");
+    world.advance(500);
+    expect(world.owners("t")).toEqual(["-"]);
+    const lastRenewedAt = world.now;
+    a.drop();
+    world.advance(FAST_LOSS.loss.waitMs + 1_000);
+    expect(world.loggedAt("executor.lost")).toHaveLength(1);
+    expect(a.serving()).toEqual(["t/0"]);
+    expect(b.holds("t")).toEqual([]);
+    world.advanceTo(lastRenewedAt + 12_000);
+    expect(b.holds("t")).toEqual([0]);
+  });
+});
