@@ -20,9 +20,10 @@ import {
  * values alone. O(partitions + cells) and a few passes over the cells; a table of which nothing changes comes back with the
  * very array of the input.
  *
- * Without exclusions (executors that must not be given a partition) all of this is exact, see `roundGrid`. With them it is
- * too where the bounds can be met by exchanging partitions; where they cannot, placing comes before fairness, and a change is
- * made only if it makes the ownership better by `scoreOf`. That rises with every round, so it ends, and there it stays.
+ * Without exclusions (executors that must not be given a partition) all of this is exact: see `roundGrid`. Under exclusions
+ * as much is placed as any plan can place; then fairness, then few moves are sought by exchanging partitions, which mostly
+ * finds the best, but is not proven to. A change that leaves some bound unmet is made only if it makes the ownership better by
+ * `scoreOf`. Scores look at the ownership alone and improve with every round, so this ends, and where it ends it stays.
  *
  * Throws InvariantError for an input that is against its contract.
  */

@@ -63,8 +63,6 @@ function prefill({ rows, columns, bits }: Grid, { excess, hub, above, room }: Bi
       const column = (on + step) % columns;
       if (bits[row * columns + column] !== FRACTIONAL || (above[column] as number) >= (room[column] as number))
         continue;
-      // A column that still lacks what it must have comes by its own path, not by the hub's.
-      if ((excess[rows + column] as number) !== 0) continue;
       raise(row, column);
       above[column] = 1;
       excess[hub] = (excess[hub] as number) + 1;

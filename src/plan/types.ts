@@ -41,7 +41,10 @@ export interface PlanResult {
 }
 
 export interface PlannedTable {
-  /** Per partition: index of the executor that is to own it, UNOWNED, or FIXED where the input has it. */
+  /**
+   * Per partition: index of the executor that is to own it, UNOWNED, or FIXED where the input has it. Not to be written to: the
+   * input's own array where nothing of the table changes.
+   */
   readonly owner: Int32Array;
   /** Ascending by partition: those that are UNOWNED, with the reason. */
   readonly unowned: readonly { readonly partition: number; readonly reason: PlanUnownedReason }[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { computePlan } from "../../src/plan/plan.ts";
-import { loads, type NamedTable, named, step, table, toInput } from "./world.ts";
+import { loads, type NamedTable, type NamedWorld, named, step, table, toInput } from "./world.ts";
 
 function refusing(base: NamedTable, excluded: Readonly<Record<number, readonly string[]>>): NamedTable {
   return {
@@ -110,5 +110,71 @@ describe("executors that must not be given a partition", () => {
     const tables = [refusing(table("t", 3_000), everything), refusing(table("u", 3_000), everything)];
     const after = step({ executors: named("A", "B", "C", "D"), tables });
     expect(loads(after)).toEqual({ A: 2_000, B: 0, C: 2_000, D: 2_000 });
+  });
+});
+
+/** Small worlds that each need one thing to be done right, found by leaving it out. `A.B#` are owners, a letter each. */
+describe("exclusions in small worlds", () => {
+  const world = (
+    executors: Readonly<Record<string, number | undefined>>,
+    ...tables: readonly (readonly [owners: string, excluded?: Readonly<Record<number, string>>])[]
+  ): NamedWorld => ({
+    executors: Object.entries(executors).map(([executor, capacity]) => ({
+      executor,
+      ...(capacity === undefined ? {} : { capacity }),
+    })),
+    tables: tables.map(([owners, excluded = {}], at) =>
+      refusing(
+        { table: `t${at}`, owners: [...owners].map((letter) => (letter === "." ? undefined : letter)) },
+        Object.fromEntries(Object.entries(excluded).map(([partition, names]) => [partition, [...names]])),
+      ),
+    ),
+  });
+  const any = undefined;
+
+  test("within a table an exchange is a move; by way of another table it would be two", () => {
+    const after = step(world({ A: any, B: any }, ["A..A", { 1: "B" }], ["A"]));
+    expect(after).toMatchObject({ moves: 1, unowned: 0 });
+    expect(Object.values(loads(after, "t0"))).toEqual([2, 2]);
+  });
+
+  test("an exchange among what is free anyway comes before one that moves", () => {
+    expect(step(world({ A: any, B: any }, ["A..", { 2: "B" }]))).toMatchObject({ moves: 0, unowned: 0 });
+  });
+
+  test("where a table alone cannot be evened, totals are, through a third executor", () => {
+    const after = step(world({ A: any, B: any, C: any }, ["A.B", { 0: "C", 1: "BC" }]));
+    expect(loads(after)).toEqual({ A: 1, B: 1, C: 1 });
+  });
+
+  test("nobody stays above capacity because the bounds cannot be met", () => {
+    const after = step(world({ A: 1, B: any }, ["BAA.A", { 1: "B" }], ["A.", { 0: "AB" }]));
+    expect(loads(after)).toEqual({ A: 1, B: 5 });
+    expect(after.unowned).toBe(1);
+  });
+
+  test("what an executor cannot take is not counted on", () => {
+    const after = step(world({ A: 1, B: any }, ["..AA", { 0: "B", 1: "AB", 3: "B" }], ["A"]));
+    expect(after).toMatchObject({ moves: 2, unowned: 2 });
+  });
+
+  test("what nobody may take is no part of anyone's share", () => {
+    expect(loads(step(world({ A: any, B: 1 }, ["A..", { 1: "AB" }])))).toEqual({ A: 1, B: 1 });
+  });
+
+  test("what others may take is given up before what nobody may", () => {
+    const after = step(world({ A: 4 }, ["A.A"], ["AAAA", { 3: "A" }]));
+    expect(after.tables[1]?.owners[3]).toBe("A");
+    expect(after).toMatchObject({ moves: 2, unowned: 3 });
+  });
+
+  test("what is given up so that nobody may take it changes the shares, and the plan is made with those", () => {
+    const after = step(world({ A: 2, B: 2 }, ["BBBB", { 0: "AB" }], ["A.AAA", { 0: "AB", 2: "AB", 4: "AB" }]));
+    expect(step(after)).toMatchObject({ moves: 0, kept: 4 });
+  });
+
+  test("a change that betters nothing is not made", () => {
+    const after = step(world({ A: 2, B: 4, C: any }, [".BB", { 0: "AC", 1: "BC", 2: "BC" }]));
+    expect(after).toMatchObject({ moves: 1, unowned: 0 });
   });
 });
