@@ -39,9 +39,15 @@ export class Running {
   readonly complaints: string[] = [];
   readonly exit: Promise<Exit>;
 
-  /** Runs the command line, or another script that uses what was built. */
-  constructor(args: readonly string[], extra: Readonly<Record<string, string>> = {}, script = MAIN) {
-    this.process = spawn(process.execPath, [script, ...args], { cwd: ROOT, env: environment(extra) });
+  /** Runs the command line, or another script that uses what was built, if need be by another command. */
+  constructor(
+    args: readonly string[],
+    extra: Readonly<Record<string, string>> = {},
+    script = MAIN,
+    by: readonly string[] = [],
+  ) {
+    const [command = process.execPath, ...rest] = [...by, process.execPath, script, ...args];
+    this.process = spawn(command, rest, { cwd: ROOT, env: environment(extra) });
     createInterface({ input: this.process.stdout }).on("line", (line) => this.out.push(line));
     createInterface({ input: this.process.stderr }).on("line", (line) => this.complaints.push(line));
     // The program may end before it has read all that it is told.

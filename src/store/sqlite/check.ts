@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { EvenkeelError } from "../../model/errors.ts";
 import type { Revision } from "../../model/ids.ts";
-import { type Database, loadSqlite, type OpenDatabase } from "./database.ts";
-import { reasonOf } from "./failures.ts";
+import { type Database, loadSqlite, type OpenDatabase, rollBack } from "./database.ts";
+import { judgeRead, reasonOf } from "./failures.ts";
 import { readMeta, type StoreMeta, whyUnreadable } from "./meta.ts";
 import { readChange, readCheckpoint } from "./records.ts";
 import { gapText } from "./survey.ts";
@@ -68,7 +68,10 @@ export function withReader<T>(path: string, open: OpenDatabase, body: (database:
     if (why !== undefined) throw new EvenkeelError("invalid", `${path} ${why}`);
     database.exec("BEGIN");
     return body(database);
+  } catch (error) {
+    throw judgeRead(error, path);
   } finally {
+    rollBack(database);
     database.close();
   }
 }

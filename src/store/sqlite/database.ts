@@ -46,3 +46,12 @@ export function makeDurable(database: Database): void {
 export function copyLog(database: Database, empty: "keep" | "empty" = "keep"): void {
   database.prepare(`PRAGMA wal_checkpoint(${empty === "empty" ? "TRUNCATE" : "PASSIVE"})`).get();
 }
+
+/** Ends a transaction, if there is one: a connection that is closed within one may hold its locks a while longer. */
+export function rollBack(database: Database): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // There is none, or SQLite has rolled it back by itself after an error.
+  }
+}

@@ -2,7 +2,7 @@ import { StoreError } from "../../driver/ports.ts";
 import { EvenkeelError } from "../../model/errors.ts";
 import type { Revision } from "../../model/ids.ts";
 import { firstRevision } from "../first-revision.ts";
-import { copyLog, type Database, makeDurable, type OpenDatabase, type Statement } from "./database.ts";
+import { copyLog, type Database, makeDurable, type OpenDatabase, rollBack, type Statement } from "./database.ts";
 import { judgeRead, judgeWrite } from "./failures.ts";
 import { createPrivately, identityOf } from "./files.ts";
 import { holderNow, inUse, StoreLock } from "./lock.ts";
@@ -81,13 +81,13 @@ export class HeldStore {
       this.#checkTerm();
       result = body();
     } catch (error) {
-      this.#rollBack();
+      rollBack(this.database);
       throw judgeWrite(error, "statement", this.path);
     }
     try {
       this.database.exec("COMMIT");
     } catch (error) {
-      this.#rollBack();
+      rollBack(this.database);
       throw judgeWrite(error, "commit", this.path);
     }
     this.#uncopied += bytes + TRANSACTION_BYTES;
@@ -160,14 +160,6 @@ export class HeldStore {
   #checkIdentity(): void {
     if (identityOf(this.path) === this.#identity) return;
     throw new StoreError("broken", `${this.path} was removed or replaced while it was in use`);
-  }
-
-  #rollBack(): void {
-    try {
-      this.database.exec("ROLLBACK");
-    } catch {
-      // SQLite rolls back by itself after some errors.
-    }
   }
 }
 

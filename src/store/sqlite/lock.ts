@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { EvenkeelError } from "../../model/errors.ts";
-import type { Database, OpenDatabase } from "./database.ts";
+import { type Database, type OpenDatabase, rollBack } from "./database.ts";
 import { isBusy } from "./failures.ts";
 
 /** Who holds a store. `since` is ms since 1970. */
@@ -35,6 +35,7 @@ export class StoreLock {
   }
 
   release(): void {
+    rollBack(this.#database);
     this.#database.close();
   }
 }

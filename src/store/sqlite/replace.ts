@@ -2,6 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, realpathSync, renameSync, r
 import { basename, dirname, join } from "node:path";
 import { EvenkeelError } from "../../model/errors.ts";
 import type { OpenDatabase } from "./database.ts";
+import { createPrivately } from "./files.ts";
 import { inUse, StoreLock } from "./lock.ts";
 
 export interface Target {
@@ -19,6 +20,7 @@ export function makeFile<T>(target: Target, open: OpenDatabase, make: (path: str
   refuseExisting(to, target.force ?? false);
   const made = `${to}.new-${process.pid}`;
   rmSync(made, { force: true });
+  createPrivately(made);
   try {
     const result = make(made);
     syncToDisk(made);

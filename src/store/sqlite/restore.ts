@@ -7,7 +7,6 @@ import { firstRevision } from "../first-revision.ts";
 import { parseChange } from "./change-text.ts";
 import { withReader } from "./check.ts";
 import { loadSqlite, type OpenDatabase } from "./database.ts";
-import { judgeRead } from "./failures.ts";
 import { inUse, StoreLock } from "./lock.ts";
 import { createTables, readMeta, type StoreMeta } from "./meta.ts";
 import { sumOfCheckpoint } from "./records.ts";
@@ -94,8 +93,6 @@ function readOld(from: string, open: OpenDatabase): { readonly meta: StoreMeta; 
       const meta = readMeta(database, from);
       return { meta, found: survey(database, meta, from) };
     });
-  } catch (error) {
-    throw judgeRead(error, from);
   } finally {
     lock?.release();
   }
