@@ -1,4 +1,4 @@
-import { FRACTIONAL, type Grid } from "./grid.ts";
+import type { Grid } from "./grid.ts";
 import { type PlanTable, UNOWNED } from "./types.ts";
 
 /** Whether a plan may give a partition to an executor, or leave it there: what it has, it may keep. */
@@ -52,7 +52,7 @@ export function narrowBounds(grid: Grid, tables: readonly PlanTable[]): boolean 
       const cell = row * columns + executor;
       const most = (size[row] as number) - (blocked[executor] as number);
       if (most > (floor[cell] as number)) continue;
-      bits[cell] = (bits[cell] as number) & ~FRACTIONAL;
+      bits[cell] = 0;
       if (most === (floor[cell] as number)) continue;
       floor[cell] = most;
       gaveWay = true;

@@ -31,7 +31,7 @@ export interface Grid {
   readonly high: Int32Array;
 }
 
-/** Builds the grid of an input that has executors; undefined if there is nothing to share out. No bit is raised yet. */
+/** Builds the grid of an input that has executors, with the gold cells raised; undefined if there is nothing to share out. */
 export function buildGrid(input: PlanInput): Grid | undefined {
   const executors = input.executors.length;
   const size = Int32Array.from(input.tables, (table) => countShared(table, executors));
@@ -42,11 +42,40 @@ export function buildGrid(input: PlanInput): Grid | undefined {
   const rows = size.length;
   const floor = new Int32Array(rows * columns);
   const bits = new Uint8Array(rows * columns);
-  setBounds(quotas, size, floor, bits);
   const count = countOwners(input, columns);
+  setBounds(quotas, size, floor, bits);
   const low = perColumn(quotas, (share) => floorOf(share, total));
   const high = perColumn(quotas, (share) => ceilOf(share, total));
-  return { rows, columns, executors, count, floor, bits, size, low, high };
+  const grid = { rows, columns, executors, count, floor, bits, size, low, high };
+  raiseGold(grid);
+  return grid;
+}
+
+function raiseGold({ rows, columns, executors, count, floor, bits }: Grid): void {
+  for (let row = 0; row < rows; row++) {
+    const end = row * columns + executors;
+    for (let cell = row * columns; cell < end; cell++) {
+      if (bits[cell] === FRACTIONAL && (count[cell] as number) > (floor[cell] as number)) {
+        bits[cell] = FRACTIONAL | GOLD | RAISED;
+      }
+    }
+  }
+}
+
+/** What the bits as they are give to each row, and behind those to each column. */
+export function sumTargets({ rows, columns, floor, bits }: Grid): Int32Array {
+  const sums = new Int32Array(rows + columns);
+  for (let row = 0; row < rows; row++) {
+    let sum = 0;
+    for (let column = 0; column < columns; column++) {
+      const cell = row * columns + column;
+      const target = (floor[cell] as number) + (((bits[cell] as number) & RAISED) === 0 ? 0 : 1);
+      sum += target;
+      sums[rows + column] = (sums[rows + column] as number) + target;
+    }
+    sums[row] = sum;
+  }
+  return sums;
 }
 
 /** Sets `balance` to what each executor gains or gives of a table by the bits as they are; false if that is nothing. */

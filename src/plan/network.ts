@@ -1,4 +1,4 @@
-import { FRACTIONAL, GOLD, type Grid, RAISED } from "./grid.ts";
+import { FRACTIONAL, GOLD, type Grid, RAISED, sumTargets } from "./grid.ts";
 
 const UNSEEN = -1;
 
@@ -22,13 +22,12 @@ export class BitNetwork {
   readonly #next: Int32Array;
   readonly #path: Int32Array;
 
-  /** Raises the gold cells, and notes what is wrong with the sums then. */
+  /** Notes what is wrong with the sums of a grid of which just the gold cells are raised. */
   constructor(grid: Grid) {
     const { rows, columns } = grid;
     const nodes = rows + columns + 1;
     this.#grid = grid;
     this.hub = nodes - 1;
-    this.excess = new Int32Array(nodes);
     this.potential = new Int32Array(nodes);
     this.above = new Uint8Array(columns);
     this.room = new Uint8Array(columns);
@@ -36,8 +35,9 @@ export class BitNetwork {
     this.#queue = new Int32Array(nodes);
     this.#next = new Int32Array(nodes);
     this.#path = new Int32Array(nodes);
-    this.#raiseGold();
-    this.#judgeColumns();
+    this.excess = new Int32Array(nodes);
+    this.excess.set(sumTargets(grid));
+    this.#judgeSums();
   }
 
   /** Sends units from excess to lack over paths of least cost, until nothing more can be sent. */
@@ -54,31 +54,18 @@ export class BitNetwork {
     return this.excess.reduce((sum, each) => sum + Math.max(0, each), 0);
   }
 
-  #raiseGold(): void {
-    const { rows, columns, executors, count, floor, bits, size } = this.#grid;
-    const excess = this.excess;
-    for (let row = 0; row < rows; row++) {
-      const start = row * columns;
-      let sum = 0;
-      for (let column = 0; column < columns; column++) {
-        const cell = start + column;
-        let planned = floor[cell] as number;
-        if (column < executors && (bits[cell] as number) === FRACTIONAL && (count[cell] as number) > planned) {
-          bits[cell] = FRACTIONAL | GOLD | RAISED;
-          planned++;
-        }
-        sum += planned;
-        excess[rows + column] = (excess[rows + column] as number) + planned;
-      }
-      excess[row] = (size[row] as number) - sum;
-    }
-  }
-
-  /** From totals to what is over the upper bound or below the lower one; the hub has what is between. */
-  #judgeColumns(): void {
+  /**
+   * From sums to what is wrong with them: what a row still has to place; of a column what is over the upper bound or below the
+   * lower one; the hub has what is between.
+   */
+  #judgeSums(): void {
     const { rows, columns, low, high, size } = this.#grid;
     const { excess, above, room, hub } = this;
-    let wanted = size.reduce((sum, each) => sum + each, 0);
+    let wanted = 0;
+    for (let row = 0; row < rows; row++) {
+      wanted += size[row] as number;
+      excess[row] = (size[row] as number) - (excess[row] as number);
+    }
     for (let column = 0; column < columns; column++) {
       const least = low[column] as number;
       const over = (excess[rows + column] as number) - least;
