@@ -44,6 +44,7 @@ function append(turn: Turn, draft: Draft): void {
   state.append = {
     since: turn.now,
     change,
+    executors: new Map(change.executors.map((entry) => [entry.executor, entry])),
     answers: draft.answers,
     commands: state.commands,
     failures: state.failures,

@@ -127,17 +127,15 @@ export class FoldWork {
   }
 
   putTable(record: TableRecord): void {
-    if (this.ledger.tables.has(record.table)) {
-      const work = this.table(record.table);
-      const before = work.record;
-      work.record = record;
-      work.grow(before.count, record.count);
-      if (record.retired !== undefined) work.takeUnowned(record.retired);
-    } else {
-      const work = new TableWork({ record, chunks: [], owned: 0, releasing: 0, unowned: [] });
-      work.grow(0, record.count);
-      this.#tables.set(record.table, work);
-    }
+    const isKnown = this.ledger.tables.has(record.table);
+    const work = isKnown
+      ? this.table(record.table)
+      : new TableWork({ record, chunks: [], owned: 0, releasing: 0, unowned: [] });
+    work.grow(isKnown ? work.record.count : 0, record.count);
+    work.record = record;
+    // Also a number that is new may be retired: its key came and went before this change.
+    if (record.retired !== undefined) work.takeUnowned(record.retired);
+    this.#tables.set(record.table, work);
   }
 
   removeTable(name: TableName): void {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { tableName } from "../../src/model/ids.ts";
 import { formed } from "./formed.ts";
 import { SimExecutor } from "./sim-executor.ts";
 
@@ -23,5 +24,17 @@ describe("histories that broke a rule once", () => {
     expect(b.holds("t")).toEqual([]);
     world.advanceTo(lastRenewedAt + 12_000);
     expect(b.holds("t")).toEqual([0]);
+  });
+
+  test("a key that is removed before its table was committed stands nowhere", () => {
+    const { world, executors } = formed(["A"], { t: 1 }, { commitMs: 500 });
+    world.table("t", 2);
+    // Both come while that is being committed, so one change makes the table and retires its first number.
+    world.table("k", 1, { keys: ["a"] });
+    world.table("k", 1, { keys: ["b"] });
+    world.advance(2_000);
+    expect(world.state.ledger.tables.get(tableName("k"))?.unowned).toEqual([]);
+    expect(executors[0].holds("k")).toEqual([1]);
+    expect(world.status.converged).toBe(true);
   });
 });
