@@ -29,7 +29,7 @@ export function preferLastOwner(table: PlanTable, planned: PlannedTable, last: I
     const from = table.owner[partition] as number;
     const to = owner[partition] as number;
     if (former < 0 || former === to || from < UNOWNED || to < UNOWNED || !movable(partition)) continue;
-    const other = spare.get(`${from} ${former}`)?.pop();
+    const other = takeSpare(spare.get(`${from} ${former}`), owner, former);
     if (other === undefined) continue;
     owner[partition] = former;
     owner[other] = to;
@@ -38,6 +38,14 @@ export function preferLastOwner(table: PlanTable, planned: PlannedTable, last: I
       spare.set(`${from} ${to}`, [...(spare.get(`${from} ${to}`) ?? []), other]);
   }
   return { owner, unowned: exchangeReasons(planned, owner) };
+}
+
+/** A partition that `former` is still given and never had: those that were exchanged meanwhile are passed over. */
+function takeSpare(partitions: number[] | undefined, owner: Int32Array, former: number): number | undefined {
+  for (let other = partitions?.pop(); other !== undefined; other = partitions?.pop()) {
+    if (owner[other] === former) return other;
+  }
+  return undefined;
 }
 
 /** Unowned partitions after the exchange: as many as before, for the same reasons, maybe others. */
