@@ -4,7 +4,8 @@
  * Each line of standard output is a JSON array: ["held", {revisions loaded, checkpoint}], ["acked", revision, note],
  * ["failed", code, message], ["lost", reason]. A line is written before anything that follows from it is begun.
  */
-import { writeSync } from "node:fs";
+import { rmSync, writeFileSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { realClock } from "../../dist/driver/real-clock.js";
 import { realRandom } from "../../dist/driver/real-random.js";
 import { emptyChange } from "../../dist/model/change.js";
@@ -14,6 +15,7 @@ import { SqliteStore } from "../../dist/store/sqlite/store.js";
 
 const CHECKPOINT_EVERY = 5;
 const MAX_CHANGES = 8;
+const BALLAST_BYTES = 500_000;
 /** Large enough that the log is copied into the file now and then. */
 const PADDING = "x".repeat(20_000);
 
@@ -21,6 +23,12 @@ const [, , path, round, ...options] = process.argv;
 const optionOf = (name) => options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1);
 let strikes = Number(optionOf("strikes") ?? 0);
 let left = Number(optionOf("changes") ?? Number.POSITIVE_INFINITY);
+
+/** Takes half of a small disk, until the store has complained. */
+const ballast = options.includes("fill") ? join(dirname(path), "ballast") : undefined;
+if (ballast !== undefined) writeFileSync(ballast, Buffer.alloc(BALLAST_BYTES));
+const MIN_FAILURES = 3;
+let failures = 0;
 
 const say = (...line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
@@ -82,7 +90,10 @@ try {
     } catch (error) {
       say("failed", error.code ?? null, error.message);
       if (error.code !== "not-written") process.exit(3);
-      if (options.includes("once")) break;
+      if (++failures === MIN_FAILURES && ballast !== undefined) {
+        rmSync(ballast);
+        left = 3;
+      }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

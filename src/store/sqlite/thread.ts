@@ -17,10 +17,11 @@ export class StoreThread implements Executor {
   /** Why nothing is done any more. */
   #over: string | undefined;
 
-  constructor(onLost: (reason: string) => void) {
+  /** `onLost` is told once that nothing is done any more, and why; not after `end`. */
+  constructor(onLost: (reason: string) => void, file = workerFile()) {
     this.#onLost = onLost;
     // A warning that the built-in module is experimental is nothing that a user could act on.
-    this.#worker = new Worker(workerFile(), { execArgv: ["--no-warnings"] });
+    this.#worker = new Worker(file, { execArgv: ["--no-warnings"] });
     this.#worker.unref();
     this.#worker.on("message", (message: Message) => this.#receive(message));
     this.#worker.on("error", (error: Error) => this.#lose(`the store's thread failed: ${error.message}`));
