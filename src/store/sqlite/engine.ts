@@ -17,7 +17,8 @@ const KEPT_CHECKPOINTS = 2;
 export class Engine implements Operations {
   readonly #open: OpenDatabase;
   #held: HeldStore | undefined;
-  #last: Revision = 0;
+  /** Revision of the last change; undefined if an append failed in a way that leaves it open. */
+  #last: Revision | undefined;
   /** What the start read, until it is loaded. */
   #found: Survey | undefined;
   #broken: StoreError | undefined;
@@ -75,20 +76,28 @@ export class Engine implements Operations {
   append(change: ChangeRow): void {
     const store = this.#store();
     const { revision, at, text } = change;
-    if (revision !== this.#last + 1) throw new StoreError("gap", `revision ${revision} does not follow ${this.#last}`);
-    store.transact(text.length, () => {
-      store
-        .statement("INSERT INTO changes (revision, at, sum, text) VALUES (?, ?, ?, ?)")
-        .run(revision, at, sumOfChange(change), text);
-    });
-    this.#last = revision;
+    const last = this.#lastRevision(store);
+    if (revision !== last + 1) throw new StoreError("gap", `revision ${revision} does not follow ${last}`);
     this.#found = undefined;
+    this.#last = undefined;
+    try {
+      store.transact(text.length, () => {
+        store
+          .statement("INSERT INTO changes (revision, at, sum, text) VALUES (?, ?, ?, ?)")
+          .run(revision, at, sumOfChange(change), text);
+      });
+      this.#last = revision;
+    } catch (error) {
+      if (error instanceof StoreError) this.#last = last;
+      throw error;
+    }
   }
 
   read(from: Revision, to: Revision): ReadRows {
-    const { database, path } = this.#store();
+    const store = this.#store();
+    const { database, path } = store;
     try {
-      return readBatch(database, path, from, to, this.#last);
+      return readBatch(database, path, from, to, this.#lastRevision(store));
     } catch (error) {
       throw judgeRead(error, path);
     }
@@ -97,10 +106,10 @@ export class Engine implements Operations {
   checkpoint(checkpoint: CheckpointRow): void {
     const store = this.#store();
     const { revision, text } = checkpoint;
-    if (revision > this.#last) throw new StoreError("gap", `a checkpoint at ${revision}, beyond the last change`);
+    if (revision > this.#lastRevision(store))
+      throw new StoreError("gap", `a checkpoint at ${revision}, beyond the last change`);
     const { database } = store;
-    const newest = Number(database.prepare("SELECT max(revision) AS newest FROM checkpoints").get()?.["newest"] ?? -1);
-    if (revision < newest) return;
+    if (revision < (newestOf(database, "checkpoints") ?? revision)) return;
     store.transact(text.length, () => {
       database
         .prepare("INSERT OR REPLACE INTO checkpoints (revision, sum, text) VALUES (?, ?, ?)")
@@ -117,15 +126,14 @@ export class Engine implements Operations {
   trim({ before, maxChanges }: TrimLimits): boolean {
     const store = this.#store();
     const { database } = store;
+    const last = this.#lastRevision(store);
     const { count, oldest } =
       database.prepare("SELECT count(*) AS count, min(revision) AS oldest FROM checkpoints").get() ?? {};
     if (Number(count) < KEPT_CHECKPOINTS) return false;
     const rows = database
       .prepare("SELECT revision, at FROM changes WHERE revision <= ? ORDER BY revision LIMIT ?")
       .all(Number(oldest), BATCH);
-    const kept = rows.findIndex(
-      ({ revision, at }) => Number(revision) > this.#last - maxChanges && Number(at) >= before,
-    );
+    const kept = rows.findIndex(({ revision, at }) => Number(revision) > last - maxChanges && Number(at) >= before);
     const surplus = kept < 0 ? rows : rows.slice(0, kept);
     const end = surplus.at(-1)?.["revision"];
     if (end === undefined) return false;
@@ -151,10 +159,21 @@ export class Engine implements Operations {
     else store?.close();
   }
 
+  #lastRevision({ database, meta }: HeldStore): Revision {
+    this.#last ??= newestOf(database, "changes") ?? newestOf(database, "checkpoints") ?? meta.floor;
+    return this.#last;
+  }
+
   #store(): HeldStore {
     if (this.#held === undefined) throw new Error("the store is not open");
     return this.#held;
   }
+}
+
+/** The number of the newest row of a table; undefined if it has none. */
+function newestOf(database: Database, table: "changes" | "checkpoints"): Revision | undefined {
+  const newest = database.prepare(`SELECT max(revision) AS newest FROM ${table}`).get()?.["newest"];
+  return newest === null || newest === undefined ? undefined : Number(newest);
 }
 
 function readBatch(database: Database, path: string, from: Revision, to: Revision, last: Revision): ReadRows {
