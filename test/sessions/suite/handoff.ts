@@ -46,6 +46,25 @@ export function handoffTests(kinds: readonly ClientKind[]): void {
       });
     });
 
+    test("H1: who is lost while it leaves holds what it was asked back until its lease ends", async () => {
+      await inWorld({ kinds, expect: 2, tables: { trips: 6 } }, async (world) => {
+        const gate = new Gate();
+        const [a, b] = [await world.join("A", { unload: gate.pass }), await world.join("B")];
+        await world.shares([
+          [a, 3],
+          [b, 3],
+        ]);
+        a.client.leave("move");
+        await until("A to be winding down", () => gate.count === 3);
+        a.cable.block();
+        await until("A to be counted lost", () => world.logged("executor.lost", { executor: "A" }).length > 0);
+        await until("the first of it to be granted to B", () => b.served().size > 3);
+        expect(a.served().size).toBe(0);
+        await until("B to own all", () => b.served().size === 6);
+        gate.open();
+      });
+    });
+
     test("P4: a deleted table's name is refused until every owner has ended", async () => {
       await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const gate = new Gate();
