@@ -15,6 +15,7 @@ import { Gateway } from "./gateway/gateway.ts";
 import { createApp } from "./http/app.ts";
 import { closeServer, createHttpServer, listen } from "./http/server.ts";
 import { type LedgerCheckpoint, toCheckpoint } from "./ledger/checkpoint.ts";
+import { readLedger, restoredCheckpoint, type StoredLedger } from "./ledger/restored.ts";
 import type { TableSpec } from "./model/change.ts";
 import { EvenkeelError } from "./model/errors.ts";
 import { isLoopback } from "./model/loopback.ts";
@@ -22,7 +23,13 @@ import type { Settings } from "./model/settings.ts";
 import { refuseUnsupported } from "./model/supported.ts";
 import { SESSION_PATH } from "./protocol/limits.ts";
 import { MemoryStore } from "./store/memory.ts";
+import { backupStore as backup } from "./store/sqlite/backup.ts";
+import { checkStore, type StoreReport } from "./store/sqlite/check.ts";
+import type { Target } from "./store/sqlite/replace.ts";
+import { type Restored, restoreStore as restore } from "./store/sqlite/restore.ts";
 import { createLog, type LogSink } from "./telemetry/log.ts";
+
+export { checkStore, type Restored, type StoreReport };
 
 /** What a server is built from. Durations in `settings` are milliseconds. */
 export interface ServerConfig {
@@ -133,4 +140,28 @@ function once<T>(call: () => Promise<T>): () => Promise<T> {
 function readVersion(): string {
   const file = new URL("../package.json", import.meta.url);
   return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}
+
+/**
+ * Copies a store as it is at one moment, also beside the scheduler that has it open, and checks the copy. Rejects with
+ * EvenkeelError (`not-found`, `conflict` if `to` is there and `force` is not said) and with StoreError `broken`.
+ */
+export function backupStore(options: Target & { readonly from: string }): Promise<StoreReport> {
+  return backup({ ...options, now: realClock.wall() });
+}
+
+/**
+ * Makes a store of a backup, or of a store that nobody has open: another incarnation, whose revisions are above every
+ * earlier one, and whose scheduler grants nothing until a lease of `maxLeaseMs` has run out. Default: the largest that the
+ * old store knew; it may not be shorter. Rejects as `backupStore` does.
+ */
+export function restoreStore(
+  options: Target & { readonly from: string; readonly maxLeaseMs?: number },
+): Promise<Restored> {
+  return restore({
+    ...options,
+    now: realClock.wall(),
+    incarnation: realRandom.id(),
+    convert: (old, start) => restoredCheckpoint(readLedger(old as StoredLedger), start),
+  });
 }

@@ -45,6 +45,10 @@ export function judge(error: unknown): Verdict {
     const hint = "start one with evenkeel serve, or say where it is: --url or EVENKEEL_URL";
     return { exit: EXIT.cannotConnect, text: withHint(error.message, hint) };
   }
+  // Known by its name: the store's own module comes with the server, which most commands do without.
+  if (error instanceof Error && error.name === "StoreError") {
+    return { exit: EXIT.failed, text: withHint(error.message, undefined) };
+  }
   if (error instanceof ConfigError) {
     const count = error.problems.length === 1 ? "a problem" : `${error.problems.length} problems`;
     const lines = error.problems.map((problem) => `  ${formatProblem(problem)}`);

@@ -6,6 +6,7 @@ import { addExecutor } from "./commands/executor.ts";
 import { addLater } from "./commands/later.ts";
 import { addServe } from "./commands/serve.ts";
 import { addStatus } from "./commands/status.ts";
+import { addStore } from "./commands/store.ts";
 import { addTables } from "./commands/tables.ts";
 import { addWait } from "./commands/wait.ts";
 import type { Context } from "./context.ts";
@@ -44,6 +45,7 @@ function buildProgram(context: Context): Command {
   addTables(program, context);
   addWait(program, context);
   addConfig(program, context);
+  addStore(program, context);
   addLater(program);
   return program;
 }

@@ -139,7 +139,7 @@ describe("a command line that is not understood", () => {
     });
   });
 
-  test.each(["drain a --reason b", "tables apply f.yaml", "plan --world -", "store backup x"])(
+  test.each(["drain a --reason b", "tables apply f.yaml", "plan --world -", "leader"])(
     "%s: known, not supported yet, exit 5",
     async (args) => {
       const { exit, notes } = await evenkeel(args);

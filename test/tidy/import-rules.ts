@@ -33,9 +33,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   dashboard: { own: ["model", "client"], packages: ["preact", "@preact/signals", "uplot"], node: false },
 };
 
-/** The composition root, which builds the adapters, and the commands that run it. */
+/** The composition root, which builds the adapters, and the commands that run it or what it makes of them. */
 const COMPOSITION_ROOT = "server.ts";
-const RUN_THE_SERVER = ["cli/commands/serve.ts", "cli/commands/dev.ts"];
+const RUN_THE_SERVER = ["cli/commands/serve.ts", "cli/commands/dev.ts", "cli/commands/store.ts"];
 /** The kit for tests may use everything but these. */
 const NOT_FOR_TESTING = ["cli", "dashboard"];
 

@@ -26,7 +26,6 @@ const LATER = [
   "export",
   "replay",
   "token",
-  "store",
   "leader",
   "doctor",
 ] as const;
