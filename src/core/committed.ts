@@ -145,6 +145,7 @@ function followGone(turn: Turn, executor: ExecutorId, now: string, before: strin
   if (member === undefined) return;
   if (now === "lost") {
     member.lost = false;
+    member.suspectAt = undefined;
     member.delivery.refused = false;
     // Back before its loss was durable: it comes in again like any newcomer.
     if (member.session !== undefined) state.newcomers.add(executor);

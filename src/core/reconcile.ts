@@ -2,7 +2,7 @@ import { Draft } from "./draft.ts";
 import { draftFleet } from "./fleet/drafting.ts";
 import { isForming, tendWindow } from "./fleet/windows.ts";
 import { draftPlacement } from "./placement.ts";
-import { type CoreState, ROLLED_BACK, sumTotals } from "./state.ts";
+import { type CoreState, ROLLED_BACK, STORE_FAILED, sumTotals } from "./state.ts";
 import { draftCommands, draftRemovals } from "./tables.ts";
 import { mergeCauses, type Turn } from "./turn.ts";
 
@@ -33,6 +33,8 @@ function settle(turn: Turn, draft: Draft): void {
   for (const { request, answer } of draft.answers) turn.effects.push({ type: "request.answered", request, answer });
   state.commands = [];
   forgetDrafted(state);
+  // What it did not take is not wanted any more.
+  state.alarms.delete(STORE_FAILED);
   if (state.totals.releasing === 0) state.causes = [];
 }
 

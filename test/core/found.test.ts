@@ -37,4 +37,20 @@ describe("histories that broke a rule once", () => {
     expect(executors[0].holds("k")).toEqual([1]);
     expect(world.status.converged).toBe(true);
   });
+
+  test("a store that failed is no alarm any more once there is nothing that it has to take", () => {
+    const { world, executors } = formed(["A"], { t: 1 });
+    const [a] = executors;
+    world.store = "fail";
+    a.drop();
+    // Its loss is decided, and fails to be written again and again.
+    world.advance(15_000);
+    expect(world.status.state).toBe("store-failed");
+    world.store = "ok";
+    a.connect();
+    world.advance(2_000);
+    expect(a.holds("t")).toEqual([0]);
+    expect(world.status.waitingFor).toEqual([]);
+    expect(world.status.state).toBe("converged");
+  });
 });

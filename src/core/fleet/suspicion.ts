@@ -62,7 +62,6 @@ export function checkLoss(turn: Turn, member: Member): void {
   }
   member.lost = true;
   state.stale = true;
-  member.suspectAt = undefined;
   member.delivery.acked = undefined;
   member.delivery.unacked = undefined;
   if (member.session !== undefined) {
@@ -73,12 +72,15 @@ export function checkLoss(turn: Turn, member: Member): void {
   }
 }
 
-/** A loss that was decided did not become durable: it is made again if it still holds. */
+/** A loss that was decided did not become durable: it is decided again with the next try, unless it is back by then. */
 export function reviveUndecided(turn: Turn, member: Member): void {
+  const { state } = turn;
   if (!member.lost) return;
   member.lost = false;
-  turn.state.undelivered.add(member.executor);
-  if (member.session === undefined) suspect(turn, member, "its loss could not be committed");
+  state.undelivered.add(member.executor);
+  if (member.session !== undefined) state.deadlines.set(`silence ${member.executor}`, silentAt(state, member));
+  else if (member.suspectAt !== undefined) state.deadlines.set(`loss ${member.executor}`, state.appendAt);
+  else suspect(turn, member, "its session ended while its loss could not be committed");
 }
 
 /** The member behind a session, if the session is its present one. */
