@@ -169,18 +169,22 @@ function codeOfError(error: Error & { readonly code?: string }): number {
       return CLOSE.badUtf8;
     case "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH":
       return CLOSE.tooBig;
+    case "WS_ERR_TOO_MANY_BUFFERED_PARTS":
+      return TOO_MANY_PARTS;
     default:
       return PROTOCOL_ERROR;
   }
 }
 
-/** RFC 6455: not WebSocket, and a socket that ended without a close frame. */
+/** RFC 6455: not WebSocket, against the receiver's policy, and a socket that ended without a close frame. */
 const PROTOCOL_ERROR = 1002;
+const TOO_MANY_PARTS = 1008;
 const ABNORMAL = 1006;
 
 /** Ends that say that a peer is at fault. */
 const BREACHES: ReadonlySet<number> = new Set([
   PROTOCOL_ERROR,
+  TOO_MANY_PARTS,
   CLOSE.binary,
   CLOSE.badUtf8,
   CLOSE.tooBig,

@@ -235,6 +235,24 @@ describe.concurrent("PROTOCOL §11: each end that a peer can provoke, with its c
     await expectUndisturbed();
   });
 
+  test("1008: a frame in more than 1,024 fragments", async () => {
+    const peer = await join();
+    const space = Buffer.from(" ");
+    peer.socket.sendFrame(OPCODE.text, Buffer.from('{"type":"renew","n":1}'), false);
+    for (let fragment = 2; fragment < 1_024; fragment++) peer.socket.sendFrame(OPCODE.continuation, space, false);
+    peer.socket.sendFrame(OPCODE.continuation, space);
+    await until("an answer to 1,024 fragments", () => peer.of("lease").length === 1);
+    peer.socket.sendFrame(OPCODE.text, space, false);
+    for (let fragment = 2; fragment <= 1_025; fragment++) peer.socket.sendFrame(OPCODE.continuation, space, false);
+    expect((await peer.closed()).code).toBe(1008);
+    const [line] = await until("its line in the log", () => {
+      const lines = world.logged("session.closed", { executor: peer.executor });
+      return lines.length > 0 && lines;
+    });
+    expect(line?.["code"]).toBe(1008);
+    await expectUndisturbed();
+  });
+
   test.each(BEFORE_HELLO)("4400 before the hello: $name", async ({ says, reason }) => {
     const peer = await connect();
     peer.send(says);
