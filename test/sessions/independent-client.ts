@@ -40,8 +40,10 @@ const MAX_RANGES = 5_000;
 
 /** §11: closes after which nothing may be served and nothing is tried again. */
 const FINAL_CODES: ReadonlySet<number> = new Set([1003, 1007, 1009, 4400, 4401, 4403, 4409]);
-/** §1: answers to an upgrade that no repetition makes better. */
-const FINAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 426, 431]);
+/** §1: answers to an upgrade that no repetition makes better; this client has no other token to show. */
+const FINAL_STATUSES: ReadonlySet<number> = new Set([401, 403]);
+/** §1: the same, for who was never welcomed. */
+const MISTAKES: ReadonlySet<number> = new Set([400, 404, 405, 426, 431]);
 
 type Stage =
   | { readonly at: "waiting"; readonly until: number }
@@ -249,10 +251,12 @@ export class IndependentClient {
   /** The socket is gone, and §11 says how to go on. */
   #lost(end: End): void {
     this.#socket = undefined;
-    if (end.kind === "refused" && FINAL_STATUSES.has(end.status) && this.#store === undefined) {
-      return this.#finish({ reason: "refused", code: end.status });
+    if (end.kind === "failed") return this.#redial();
+    if (end.kind === "refused") {
+      const { status, retryAfterMs } = end;
+      const isFinal = FINAL_STATUSES.has(status) || (this.#store === undefined && MISTAKES.has(status));
+      return isFinal ? this.#finish({ reason: "refused", code: status }) : this.#redial(1000, retryAfterMs);
     }
-    if (end.kind !== "closed") return this.#redial(1000, end.kind === "refused" ? end.retryAfterMs : undefined);
     const { code, reason: detail } = end;
     if (FINAL_CODES.has(code)) {
       return this.#finish({ reason: code === 4409 ? "replaced" : "refused", code, detail });
