@@ -46,8 +46,10 @@ function tables({ tables }: Status): Table {
       { name: "unowned" },
     ],
     rows: tables.map(({ table, count, owned, releasing, preparing, unowned }) => {
-      const reasons = unowned.map(({ partitions, reason, to }) => {
-        return `${partitions} ${reason}${to === undefined ? "" : ` for ${to}`}`;
+      const reasons = unowned.map(({ partitions, reason, to, keptMs }) => {
+        const whom = to === undefined ? "" : ` for ${to}`;
+        const left = keptMs === undefined ? "" : `, kept for another ${showMs(keptMs)}`;
+        return `${partitions} ${reason}${whom}${left}`;
       });
       return [table, count, owned, releasing, preparing, reasons.join("; ") || "-"];
     }),

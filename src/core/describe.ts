@@ -1,7 +1,14 @@
-import { executorRecords, findHolder, type LedgerState, type TableState, tableStates } from "../ledger/state.ts";
+import {
+  executorRecords,
+  findHolder,
+  type LedgerState,
+  type TableState,
+  tableStates,
+  type UnownedSet,
+} from "../ledger/state.ts";
 import type { ExecutorRecord, TableRecord } from "../model/change.ts";
 import type { Revision } from "../model/ids.ts";
-import type { ExecutorStatus, Status, StatusState, TableStatus } from "../model/status.ts";
+import type { ExecutorStatus, Status, StatusState, TableStatus, UnownedStatus } from "../model/status.ts";
 import { waitingFor } from "./fleet/assigned.ts";
 import { leaseLeftMs } from "./fleet/lease.ts";
 import { isCordoned, type Member } from "./fleet/member.ts";
@@ -14,7 +21,7 @@ const SETTLED_REASONS = new Set(["capacity", "no-eligible-executor", "poison", "
 
 /** What the scheduler knows, for people and scripts. Pure; cost is the size of ledger and fleet. */
 export function describe(state: CoreState, now: number): Status {
-  const tables = tableStates(state.ledger).map((table) => describeTable(state, table));
+  const tables = tableStates(state.ledger).map((table) => describeTable(state, table, now));
   const executors = describeExecutors(state, now);
   const waiting = reasonsToWait(state, now, tables, executors);
   return {
@@ -68,18 +75,22 @@ function describeAlarms({ alarms, append }: CoreState, now: number): Status["ala
   ];
 }
 
-function describeTable(state: CoreState, { record, owned, releasing, unowned }: TableState): TableStatus {
-  const forming = isForming(state);
+function describeTable(state: CoreState, { record, owned, releasing, unowned }: TableState, now: number): TableStatus {
   return {
     table: record.table,
     count: record.count - (record.retired?.size ?? 0),
     owned,
     releasing,
     preparing: 0,
-    unowned: unowned.map((set) =>
-      forming && set.reason !== "reserved" ? { partitions: set.partitions, reason: "forming" as const } : set,
-    ),
+    unowned: unowned.map((set) => describeUnowned(state, set, now)),
   };
+}
+
+/** As the ledger has it, with what only the present moment knows: that a window is open, how long a place is still kept. */
+function describeUnowned(state: CoreState, set: UnownedSet, now: number): UnownedStatus {
+  if (set.reason !== "reserved") return isForming(state) ? { partitions: set.partitions, reason: "forming" } : set;
+  const until = set.to === undefined ? undefined : state.reservations.get(set.to);
+  return until === undefined ? set : { ...set, keptMs: Math.max(0, Math.round(until - now)) };
 }
 
 function describeExecutors(state: CoreState, now: number): ExecutorStatus[] {

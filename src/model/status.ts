@@ -36,11 +36,16 @@ export interface TableStatus {
   readonly owned: number;
   readonly releasing: number;
   readonly preparing: number;
-  readonly unowned: readonly {
-    readonly partitions: PartitionSet;
-    readonly reason: UnownedReason;
-    readonly to?: ExecutorId;
-  }[];
+  readonly unowned: readonly UnownedStatus[];
+}
+
+export interface UnownedStatus {
+  readonly partitions: PartitionSet;
+  readonly reason: UnownedReason;
+  /** Whom a reserved place is kept for. */
+  readonly to?: ExecutorId;
+  /** For how long it is still kept, in ms; absent while an earlier process has not given it back. */
+  readonly keptMs?: number;
 }
 
 export interface ExecutorStatus {

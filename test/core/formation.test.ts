@@ -120,6 +120,16 @@ describe("formation, the grace window of a cold start", () => {
     for (let i = 1; i < closedAt.length; i++)
       expect((closedAt[i] as number) - (closedAt[i - 1] as number)).toBeLessThanOrEqual(2_200);
     const counted = new Set(world.changes.flatMap((change) => change.executors.map((entry) => entry.executor)));
+    // Each decision takes in everyone who had come by then.
+    const came = new Map(executors.map(({ executor, helloAt }) => [executor.id, helloAt]));
+    const decisions = world.changes.filter((change) => change.executors.length > 0);
+    decisions.forEach((change, at) => {
+      const latest = Math.max(...change.executors.map(({ executor }) => came.get(executor) ?? 0));
+      const later = decisions
+        .slice(at + 1)
+        .flatMap(({ executors: entries }) => entries.map(({ executor }) => came.get(executor) ?? 0));
+      expect(Math.min(...later, Number.POSITIVE_INFINITY)).toBeGreaterThan(latest);
+    });
     for (const { executor, helloAt } of executors.slice(1, -1)) {
       const decidedAt = closedAt.find((at) => at >= helloAt) ?? Number.POSITIVE_INFINITY;
       expect(decidedAt - helloAt).toBeLessThanOrEqual(2_000);
@@ -218,6 +228,34 @@ describe("formation, the grace window of a cold start", () => {
     world.post({ type: "shutdown.requested" });
     world.run();
     expect(world.finished).toBe(true);
+  });
+
+  test("F8: a drain deadline of 0 revokes what has no taker at once", () => {
+    const world = new World({ settings: { formation: { quietMs: 0, maxMs: 0 }, drain: { deadlineMs: 0 } } });
+    world.table("t", 4);
+    const a = new SimExecutor(world, "A").connect();
+    new SimExecutor(world, "B", { capacity: 0 }).connect();
+    world.advance(1_000);
+    a.leave("move");
+    world.settle();
+    expect([a.leftAt, world.loads()]).toEqual([world.now, {}]);
+    expect(world.status.tables[0]?.unowned).toMatchObject([{ reason: "capacity" }]);
+  });
+
+  test("F8: a return of 0 keeps no place for a planned restart", () => {
+    const settings = {
+      formation: { quietMs: 0, maxMs: 0 },
+      join: { quietMs: 0, maxMs: 0 },
+      loss: { waitMs: 0, returnMs: 0 },
+    };
+    const world = new World({ settings });
+    world.table("t", 4);
+    const a = new SimExecutor(world, "A").connect();
+    new SimExecutor(world, "B").connect();
+    world.settle();
+    a.leave("restart");
+    world.settle();
+    expect(world.loads()).toEqual({ B: 4 });
   });
 
   test("P20: tables made only after executors connected are decided when formation closes", () => {

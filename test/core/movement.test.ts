@@ -140,7 +140,7 @@ describe("loss and movement", () => {
     a.kill();
     world.advance(60_000);
     expect(world.loads()).toEqual({ B: 2 });
-    expect(world.status.tables[0]?.unowned).toMatchObject([{ reason: "reserved", to: "A" }]);
+    expect(world.status.tables[0]?.unowned).toMatchObject([{ reason: "reserved", to: "A", keptMs: 59_900 }]);
     world.advance(60_000);
     expect(world.loads()).toEqual({ B: 4 });
   });

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { instanceState } from "../../src/core/state.ts";
 import { tableName } from "../../src/model/ids.ts";
 import { PartitionSet } from "../../src/model/partition-set.ts";
+import { stretched } from "../../src/model/settings.ts";
 import { formed } from "./formed.ts";
 import { SimExecutor } from "./sim-executor.ts";
 
@@ -82,9 +84,11 @@ describe("when a grant ends", () => {
     world.advance(10_000);
     a.frozen = true;
     a.drop();
-    world.advanceTo(handedAt + 60_000);
+    // Handed for the last time 1 s before the terms changed at the latest, which is at this moment.
+    const endsAt = handedAt + stretched(60_000, long);
+    world.advanceTo(endsAt - 1_001);
     expect(world.loads()).toEqual({ A: 1, B: 1 });
-    world.advanceTo(handedAt + 63_000);
+    world.advanceTo(endsAt + 1);
     expect(world.loads()).toEqual({ B: 2 });
   });
 
@@ -177,13 +181,15 @@ describe("when a grant ends", () => {
     } = formed(["A"], { t: 2 });
     const epoch = world.epochs("t")[0] as number;
     first.frozen = true;
+    const { leaseEndsAt } = instanceState(world.state, first.id, first.instance);
     const second = new SimExecutor(world, "A#2", { instance: "A-2" }).connect();
     world.advance(1_000);
     second.report("released", [grant("t", "0-1", epoch)]);
     world.advance(5_000);
-    expect(world.loads()).toEqual({});
     expect(first.serving()).toHaveLength(2);
-    world.advance(8_000);
+    world.advanceTo(leaseEndsAt - 1);
+    expect(world.loads()).toEqual({});
+    world.advanceTo(leaseEndsAt + 1);
     expect(second.holds("t")).toEqual([0, 1]);
   });
 });

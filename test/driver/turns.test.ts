@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sessionId } from "../../src/model/ids.ts";
 import { settle } from "../../src/testing/fake-clock.ts";
-import { FLOOR, lease, Rig, renew } from "./scripted-core.ts";
+import { append, FLOOR, lease, Rig, renew } from "./scripted-core.ts";
 
 describe("turns", () => {
   test("a burst of events is one turn, in the order they came, at the time after them", async () => {
@@ -149,6 +149,29 @@ describe("the wake-up", () => {
     }
     expect(rig.clock.pendingTimers).toBe(idle + 1);
   });
+});
+
+describe("the wall clock", () => {
+  test.each([3_600_000, -3_600_000])(
+    "S3: set by %i ms, it moves no turn, no stall and no wake-up; only `at` shows it",
+    async (jumpMs) => {
+      const rig = new Rig();
+      rig.script = ({ now }) => (now === 0 ? { wakeAt: 5_000 } : { effects: now === 5_000 ? [append(FLOOR + 1)] : [] });
+      await rig.driver.start();
+      await settle();
+      rig.clock.jumpWall(jumpMs);
+      rig.clock.advance(4_999);
+      await settle();
+      expect(rig.turns).toHaveLength(1);
+      rig.clock.advance(1);
+      await settle();
+      expect(rig.turns.slice(0, 2).map(({ events, now }) => [events.length, now])).toEqual([
+        [0, 0],
+        [0, 5_000],
+      ]);
+      expect(rig.store.appended.map(({ at }) => at)).toEqual([rig.clock.wall()]);
+    },
+  );
 });
 
 describe("a loop that stood still", () => {
