@@ -1,9 +1,8 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import type { Access, LogPort, SchedulerApi } from "../driver/ports.ts";
 import { EvenkeelError } from "../model/errors.ts";
 import { jsonAnswer, problemAnswer } from "./answers.ts";
-import { MAX_BODY_BYTES } from "./limits.ts";
+import { BodyReader } from "./body.ts";
 import { deleteTable, getTable, listTables, putTable } from "./tables.ts";
 
 export interface AppOptions {
@@ -28,17 +27,14 @@ export function createApp(options: AppOptions): Hono {
     const refusal = options.access.refuse({ query, origin: req.header("origin"), host: req.header("host") });
     return refusal === undefined ? next() : Promise.resolve(problemAnswer(refusal));
   });
-  app.use("*", refuseForeignBodies);
-  const maxSize = options.maxBodyBytes ?? MAX_BODY_BYTES;
-  const tooLarge = () => problemAnswer(new EvenkeelError("too-large", `the body has more than ${maxSize} bytes`));
-  app.use("*", bodyLimit({ maxSize, onError: tooLarge }));
   for (const [path, methods] of Object.entries(routes(options))) app.all(path, (context) => dispatch(context, methods));
   app.notFound(() => problemAnswer(new EvenkeelError("not-found", "there is nothing at this path")));
   app.onError((error) => answerError(error, options.log));
   return app;
 }
 
-function routes({ api, version, sessionPath }: AppOptions): Readonly<Record<string, Methods>> {
+function routes({ api, version, sessionPath, maxBodyBytes }: AppOptions): Readonly<Record<string, Methods>> {
+  const bodies = new BodyReader(maxBodyBytes);
   return {
     "/livez": { GET: () => jsonAnswer({ alive: true }) },
     "/readyz": { GET: () => readiness(api) },
@@ -47,7 +43,7 @@ function routes({ api, version, sessionPath }: AppOptions): Readonly<Record<stri
     "/v1/tables": { GET: () => listTables(api) },
     "/v1/tables/:name": {
       GET: (context) => getTable(api, context),
-      PUT: (context) => putTable(api, context),
+      PUT: (context) => putTable(api, context, bodies),
       DELETE: (context) => deleteTable(api, context),
     },
     [sessionPath]: { GET: refusePlainSession },
@@ -57,10 +53,22 @@ function routes({ api, version, sessionPath }: AppOptions): Readonly<Record<stri
 function dispatch(context: Context, methods: Methods): Response | Promise<Response> {
   const { method } = context.req;
   const handler = methods[method === "HEAD" ? "GET" : method];
-  if (handler !== undefined) return handler(context);
-  const allow = Object.keys(methods).join(", ");
-  const error = new EvenkeelError("method-not-allowed", "the path does not take this method", `it takes ${allow}`);
-  return problemAnswer(error, { allow });
+  if (handler === undefined) {
+    const allow = Object.keys(methods).join(", ");
+    const error = new EvenkeelError("method-not-allowed", "the path does not take this method", `it takes ${allow}`);
+    return problemAnswer(error, { allow });
+  }
+  if (isForeign(context)) {
+    return problemAnswer(new EvenkeelError("unsupported-media-type", "the Content-Type is not application/json"));
+  }
+  return handler(context);
+}
+
+/** What a browser sends of its own accord for another site is never JSON: a write has to say that it is. */
+function isForeign({ req }: Context): boolean {
+  const type = req.header("content-type");
+  if (req.method === "GET" || req.method === "HEAD" || (req.method === "DELETE" && type === undefined)) return false;
+  return !/^application\/json\s*(;|$)/i.test(type ?? "");
 }
 
 function readiness(api: SchedulerApi): Response {
@@ -71,18 +79,6 @@ function readiness(api: SchedulerApi): Response {
 function refusePlainSession(): Response {
   const error = new EvenkeelError("upgrade-required", "sessions are WebSockets", "connect with a WebSocket client");
   return problemAnswer(error, { upgrade: "websocket" });
-}
-
-/** What a browser sends of its own accord for another site is never JSON: a write has to say that it is. */
-async function refuseForeignBodies({ req }: Context, next: () => Promise<void>): Promise<Response | undefined> {
-  const isRead = req.method === "GET" || req.method === "HEAD" || req.method === "OPTIONS";
-  const type = req.header("content-type");
-  const isBare = req.method === "DELETE" && type === undefined;
-  if (!isRead && !isBare && !/^application\/json\s*(;|$)/i.test(type ?? "")) {
-    return problemAnswer(new EvenkeelError("unsupported-media-type", "the Content-Type is not application/json"));
-  }
-  await next();
-  return undefined;
 }
 
 function answerError(error: unknown, log: LogPort): Response {

@@ -3,6 +3,12 @@
 /** Body of a write: a million short keys, the most that a table may have. */
 export const MAX_BODY_BYTES = 16_777_216;
 
+/**
+ * Bodies above this are handled one at a time: reading a million keys takes some hundred MB and half a second in which
+ * nothing else runs, and several at once would take as much each.
+ */
+export const LARGE_BODY_BYTES = 1_048_576;
+
 /** All headers of a request together. Ours are a few hundred bytes; a token may take some thousand. */
 export const MAX_HEADER_BYTES = 16_384;
 

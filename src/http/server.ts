@@ -20,10 +20,12 @@ export interface HttpServerOptions {
 
 /** A Node server for the API, with limits. Upgrades and broken requests are for its listeners to answer. */
 export function createHttpServer({ fetch, headersTimeoutMs = HEADERS_TIMEOUT_MS }: HttpServerOptions): Server {
-  // Requests that cannot be made a Request of: a Host or a path that is no part of a URL.
+  // Requests that cannot be made a Request of: without a Host, or with one or a path that is no part of a URL.
   const errorHandler = () => problemAnswer(new EvenkeelError("invalid", "the request's path or Host is not valid"));
   const server = createServer(
     {
+      // Node would answer by itself, without a body.
+      requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: headersTimeoutMs,
       requestTimeout: Math.max(REQUEST_TIMEOUT_MS, headersTimeoutMs),

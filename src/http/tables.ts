@@ -3,6 +3,7 @@ import type { SchedulerApi } from "../driver/ports.ts";
 import { EvenkeelError } from "../model/errors.ts";
 import { ID_RULE, isId, type Revision, type TableName, tableName } from "../model/ids.ts";
 import { jsonAnswer } from "./answers.ts";
+import type { BodyReader } from "./body.ts";
 import { readTableBody, tableView } from "./table-body.ts";
 
 /** `/v1/tables` and `/v1/tables/NAME`. */
@@ -20,10 +21,14 @@ export function getTable(api: SchedulerApi, context: Context): Response {
   return jsonAnswer({ table: tableView(record), revision }, etag(revision));
 }
 
-export async function putTable(api: SchedulerApi, context: Context): Promise<Response> {
-  const spec = readTableBody(nameOf(context), await readJson(context));
-  const { table, revision } = await api.putTable(spec, "api", ifMatch(context));
-  return jsonAnswer({ table: tableView(table), revision }, etag(revision));
+/** What costs nothing to look at is judged before the body is read. */
+export async function putTable(api: SchedulerApi, context: Context, bodies: BodyReader): Promise<Response> {
+  const name = nameOf(context);
+  const match = ifMatch(context);
+  return bodies.read(context.req.raw, async (body) => {
+    const { table, revision } = await api.putTable(readTableBody(name, body), "api", match);
+    return jsonAnswer({ table: tableView(table), revision }, etag(revision));
+  });
 }
 
 export async function deleteTable(api: SchedulerApi, context: Context): Promise<Response> {
@@ -35,15 +40,6 @@ function nameOf(context: Context): TableName {
   const name = context.req.param("name") ?? "";
   if (!isId(name)) throw new EvenkeelError("invalid", `the table's name must be an id: ${ID_RULE}`);
   return tableName(name);
-}
-
-async function readJson(context: Context): Promise<unknown> {
-  const text = await context.req.text();
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new EvenkeelError("invalid", "the body is not JSON");
-  }
 }
 
 function etag(revision: Revision): Readonly<Record<string, string>> {

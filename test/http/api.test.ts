@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { createOpenAccess } from "../../src/auth/open-access.ts";
 import type { SchedulerApi, Status } from "../../src/driver/ports.ts";
 import { createApp } from "../../src/http/app.ts";
-import { MAX_SELECTOR_PAIRS } from "../../src/http/limits.ts";
+import { LARGE_BODY_BYTES, MAX_SELECTOR_PAIRS } from "../../src/http/limits.ts";
 import type { TableRecord } from "../../src/model/change.ts";
 import { EvenkeelError } from "../../src/model/errors.ts";
 import { tableName } from "../../src/model/ids.ts";
@@ -50,6 +50,8 @@ class ScriptedApi implements SchedulerApi {
   isReady = true;
   records: readonly TableRecord[] = [trips];
   fault: Error | undefined;
+  /** What a change waits for before it is answered. */
+  held: Promise<void> | undefined;
 
   status(): Status {
     return this.#answer(status);
@@ -66,6 +68,7 @@ class ScriptedApi implements SchedulerApi {
   async putTable(...call: Parameters<SchedulerApi["putTable"]>) {
     // What was not said is not part of the call.
     this.calls.push(call.filter((argument) => argument !== undefined));
+    await this.held;
     return this.#answer({ table: { ...call[0], created: 43, origin: call[1] }, revision: 43 });
   }
   async deleteTable(table: string, ifRevision?: number) {
@@ -83,6 +86,7 @@ const MAX_BODY = 4_000_000;
 
 let api: ScriptedApi;
 let lines: string[];
+let fetchApp: (request: Request) => Response | Promise<Response>;
 let ask: (method: string, path: string, init?: { body?: unknown; headers?: Record<string, string> }) => Promise<Answer>;
 
 interface Answer {
@@ -102,12 +106,13 @@ beforeEach(() => {
     sessionPath: "/v1/session",
     maxBodyBytes: MAX_BODY,
   });
+  fetchApp = (request) => app.fetch(request);
   ask = async (method, path, { body, headers = {} } = {}) => {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
     const json = text === undefined ? {} : { "content-type": "application/json" };
     const url = `http://127.0.0.1:7420${path}`;
     const init = { method, headers: { host: "127.0.0.1:7420", ...json, ...headers } };
-    const response = await app.fetch(new Request(url, text === undefined ? init : { ...init, body: text }));
+    const response = await fetchApp(new Request(url, text === undefined ? init : { ...init, body: text }));
     const answer = await response.text();
     return {
       status: response.status,
@@ -250,6 +255,8 @@ describe("PUT /v1/tables/NAME", () => {
     ["a selector that is a list", { partitions: 1, selector: ["a"] }, /^selector must be an object/],
     ["a selector with a value that is no text", { partitions: 1, selector: { pool: 1 } }, /^selector\.pool must/],
     ["a selector with a bad name", { partitions: 1, selector: { "no spaces": "x" } }, /ids as names/],
+    ["a selector with a name that is lost", '{"partitions":1,"selector":{"__proto__":"x"}}', /^selector.*ids as names/],
+    ["an unknown member with such a name", '{"partitions":1,"__proto__":"x"}', /"__proto__" is not known/],
     [
       "a selector with one pair too many",
       {
@@ -265,6 +272,7 @@ describe("PUT /v1/tables/NAME", () => {
 
   test("400: no JSON, and a name that cannot be one", async () => {
     await expectProblem(put("{partitions: 1}"), 400, "invalid", /JSON/);
+    await expectProblem(put(""), 400, "invalid", /JSON/);
     await expectProblem(put({ partitions: 1 }, {}, "no%2Fslash"), 400, "invalid", /name/);
   });
 
@@ -309,6 +317,48 @@ describe("PUT /v1/tables/NAME", () => {
     expect(api.calls).toHaveLength(1);
   });
 
+  test("what is cheap to see is judged before the body is read", async () => {
+    const pulled: string[] = [];
+    const refusedUnread = async (name: string, headers: Record<string, string>, path: string, code: string) => {
+      const body = new ReadableStream({ pull: () => void pulled.push(name) }, { highWaterMark: 0 });
+      const response = await fetchApp(
+        new Request(`http://127.0.0.1:7420${path}`, {
+          method: "PUT",
+          headers: { host: "127.0.0.1:7420", "content-type": "application/json", ...headers },
+          body,
+          duplex: "half",
+        } as RequestInit),
+      );
+      expect(await response.json()).toMatchObject({ code });
+    };
+    await refusedUnread("host", { host: "evil.example" }, "/v1/tables/a", "forbidden");
+    await refusedUnread("type", { "content-type": "text/plain" }, "/v1/tables/a", "unsupported-media-type");
+    await refusedUnread("name", {}, "/v1/tables/a%20b", "invalid");
+    await refusedUnread("match", { "if-match": "latest" }, "/v1/tables/a", "invalid");
+    await refusedUnread("length", { "content-length": `${MAX_BODY + 1}` }, "/v1/tables/a", "too-large");
+    await refusedUnread("path", {}, "/v1/table", "not-found");
+    expect(pulled).toEqual([]);
+  });
+
+  test("503: a large body while another one is handled, until that is answered; small ones go on", async () => {
+    const large = JSON.stringify({ partitions: 1 }).padEnd(LARGE_BODY_BYTES + 1);
+    let answerAll = (): void => {};
+    api.held = new Promise((resolve) => {
+      answerAll = resolve;
+    });
+    const first = put(large);
+    await expect.poll(() => api.calls.length).toBe(1);
+    const { headers } = await expectProblem(put(large), 503, "not-ready", /large body/);
+    expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    const atTheLimit = put(large.slice(0, LARGE_BODY_BYTES));
+    await expect.poll(() => api.calls.length).toBe(2);
+    answerAll();
+    expect([(await first).status, (await atTheLimit).status]).toEqual([200, 200]);
+    expect((await put(large)).status).toBe(200);
+    await expectProblem(put("x".repeat(LARGE_BODY_BYTES + 1)), 400, "invalid");
+    expect((await put(large)).status).toBe(200);
+  });
+
   test("If-Match is handed on as the revision that the decision must rest on; 412 if it does not", async () => {
     await expectProblem(put({ partitions: 1 }, { "if-match": "latest" }), 400, "invalid", /If-Match/);
     expect(api.calls).toEqual([]);
@@ -345,6 +395,8 @@ describe("everything else", () => {
     }
     const { headers } = await expectProblem(ask("POST", "/v1/status", { body: {} }), 405, "method-not-allowed");
     expect(headers.get("allow")).toBe("GET");
+    await expectProblem(ask("PURGE", "/v1/status"), 405, "method-not-allowed");
+    await expectProblem(ask("POST", "/v1/nothing"), 404, "not-found");
     const tables = await expectProblem(ask("PATCH", "/v1/tables/trips", { body: {} }), 405, "method-not-allowed");
     expect(tables.headers.get("allow")).toBe("GET, PUT, DELETE");
   });
@@ -362,6 +414,17 @@ describe("everything else", () => {
     expect(api.calls).toEqual([]);
     const own = { origin: "http://127.0.0.1:7420" };
     expect((await ask("GET", "/v1/status", { headers: own })).status).toBe(200);
+  });
+
+  test("403 for a Host that is not this machine, with an Origin of it or without", async () => {
+    for (const host of ["evil.example", "evil.example:7420"]) {
+      await expectProblem(ask("GET", "/v1/status", { headers: { host } }), 403, "forbidden");
+      await expectProblem(ask("DELETE", "/v1/tables/trips", { headers: { host } }), 403, "forbidden");
+      const headers = { host, origin: `http://${host}` };
+      await expectProblem(ask("GET", "/v1/status", { headers }), 403, "forbidden");
+    }
+    expect(api.calls).toEqual([]);
+    expect((await ask("GET", "/v1/status", { headers: { host: "localhost:9999" } })).status).toBe(200);
   });
 
   test("400 for a token in the URL, which goes nowhere", async () => {
