@@ -23,6 +23,14 @@ const partitions = z.int(countRule).min(1, countRule).max(MAX_PARTITIONS, countR
 const keyRule = `a text of 1 to ${MAX_KEY_CHARS} characters, in quotes if it looks like something else`;
 const key = text(keyRule).refine(isPartitionKey, { error: wanting(keyRule) });
 
+/** zod leaves out this one name without a word, and the table would be for more executors than was meant. */
+function isWhole(value: unknown): boolean {
+  return typeof value !== "object" || value === null || !Object.hasOwn(value, "__proto__");
+}
+
+/** Shown where something else stands for a table. */
+const EXAMPLE = "{ name: trips, partitions: 128 }";
+
 const shape = z.strictObject({
   name: text(ID_RULE).refine(isId, { error: wanting(ID_RULE) }),
   partitions: partitions.optional(),
@@ -37,7 +45,11 @@ const shape = z.strictObject({
     .refine((raw) => parseDuration(raw) !== undefined, { error: wanting(DURATION_RULE) })
     .optional(),
   balance: z.enum(["count", "load"], { error: wanting("count or load") }).default("count"),
-  selector: z.record(z.string(), text("a label's value, in quotes if it is not text")).default({}),
+  selector: z
+    .unknown()
+    .refine(isWhole, { error: "has the name __proto__, which no label has; remove it" })
+    .pipe(z.record(z.string(), text("a label's value, in quotes if it is not text")))
+    .default({}),
 });
 
 type TableShape = z.output<typeof shape>;
@@ -56,7 +68,10 @@ export function readTables(node: TablesNode): {
   const breaches: Breach[] = [];
   const specs: TableSpec[] = [];
   if (!Array.isArray(node.raw)) {
-    breaches.push({ path: [], message: `is ${quote(node.raw)}; write a list, [] for no tables` });
+    breaches.push({
+      path: [],
+      message: `is ${quote(node.raw)}; write a list such as [${EXAMPLE}], or [] for no tables`,
+    });
   } else {
     const first = new Map<string, number>();
     node.raw.forEach((raw: unknown, i) => {
@@ -93,8 +108,7 @@ function breachesOf(issue: z.core.$ZodIssue, i: number): readonly Breach[] {
       message: `is not a key of a table${didYouMean(key, known)}`,
     }));
   }
-  const message =
-    issue.path.length === 0 ? `is ${quote(issue.input)}; write { name: …, partitions: … }` : issue.message;
+  const message = issue.path.length === 0 ? `is ${quote(issue.input)}; write ${EXAMPLE}` : issue.message;
   return [{ path: [i, ...issue.path], message }];
 }
 
@@ -102,7 +116,8 @@ function breachesOf(issue: z.core.$ZodIssue, i: number): readonly Breach[] {
 function conflicts(value: TableShape): readonly Breach[] {
   const found: Breach[] = [];
   const { keys, partitions: count } = value;
-  if (count === undefined && keys === undefined) found.push({ path: [], message: "has neither partitions nor keys" });
+  if (count === undefined && keys === undefined)
+    found.push({ path: [], message: `has neither partitions nor keys; write ${EXAMPLE}` });
   if (count !== undefined && keys !== undefined) {
     found.push({ path: ["keys"], message: `stands beside partitions ${count}; a table has one of the two` });
   }

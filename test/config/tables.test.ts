@@ -43,11 +43,12 @@ describe("tables of the file", () => {
   });
 
   const refused: readonly (readonly [string, string])[] = [
-    ["5", "1:9: tables is 5; write a list, [] for no tables"],
-    ["", "1:9: tables is null; write a list, [] for no tables"],
-    ["[trips]", '1:10: tables[0] is "trips"; write { name: …, partitions: … }'],
+    ["5", "1:9: tables is 5; write a list such as [{ name: trips, partitions: 128 }], or [] for no tables"],
+    ["", "1:9: tables is null; write a list such as [{ name: trips, partitions: 128 }]"],
+    ["[trips]", '1:10: tables[0] is "trips"; write { name: trips, partitions: 128 }'],
+    ["{ trips: 128 }", '1:9: tables is {"trips":128}; write a list such as [{ name: trips'],
     ["[{ partitions: 1 }]", "1:10: tables[0].name is missing"],
-    ["[{ name: a }]", "1:10: tables[0] has neither partitions nor keys"],
+    ["[{ name: a }]", "1:10: tables[0] has neither partitions nor keys; write { name: trips"],
     ["[{ name: a, partitions: 1, keys: [b] }]", "1:42: tables[0].keys stands beside partitions 1"],
     [
       "[{ name: a, partitions: 1, handof: exclusive }]",
@@ -69,6 +70,8 @@ describe("tables of the file", () => {
     ["[{ name: a, partitions: 1, handoff: both }]", '1:45: tables[0].handoff is "both"; write exclusive or overlap'],
     ["[{ name: a, partitions: 1, balance: load }]", "1:45: tables[0].balance load is not supported yet"],
     ["[{ name: a, partitions: 1, selector: { pool: fast } }]", "1:46: tables[0].selector is not supported yet"],
+    ["[{ name: a, partitions: 1, selector: { __proto__: x } }]", "1:46: tables[0].selector has the name __proto__"],
+    ["[{ name: a, partitions: 1, __proto__: { b: 1 } }]", "1:47: tables[0].__proto__ is not a key of a table"],
     [
       "[{ name: a, partitions: 1, selector: { pool: 1 } }]",
       "1:54: tables[0].selector.pool is 1; write a label's value",
