@@ -75,6 +75,12 @@ export class Gateway implements SessionPort {
     else this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#open(webSocket));
   };
 
+  /** Listener for `connect` of an HTTP server: nothing is reached through this one. */
+  readonly handleConnect = (_request: IncomingMessage, socket: Duplex): void => {
+    const error = new EvenkeelError("method-not-allowed", "this server is no proxy");
+    this.#refuse(socket, { error, headers: { allow: "" } });
+  };
+
   /** Listener for `clientError` of an HTTP server: requests that are not HTTP, too large or too slow. */
   readonly handleClientError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
     this.#refuse(socket, brokenRequest(error));

@@ -60,7 +60,8 @@ export class Session {
     this.#phase = { kind: "greeting", timer };
     socket.on("message", (data, isBinary) => this.#guard(() => this.#receive(data, isBinary)));
     socket.on("ping", () => this.#guard(() => this.#spend()));
-    socket.on("pong", () => this.#answer());
+    // Counted although they cost little: nothing else bounds a flood of those that answer no ping.
+    socket.on("pong", () => this.#guard(() => this.#answer()));
     // ws closes by itself what is not WebSocket; without a listener it would end the process.
     socket.on("error", (error) => this.#end(codeOfError(error), error.message));
     socket.on("close", (code) => {
@@ -124,7 +125,7 @@ export class Session {
   }
 
   #answer(): void {
-    if (this.#phase.kind === "open") this.#phase.heartbeat.answer();
+    if (this.#spend() && this.#phase.kind === "open") this.#phase.heartbeat.answer();
   }
 
   /** What waits for a peer that does not read would only grow, and a close would wait behind it. */

@@ -82,6 +82,7 @@ export class GatewayRig {
     });
     this.server = createHttpServer({ fetch: () => new Response("plain"), ...http });
     this.server.on("upgrade", this.gateway.handleUpgrade);
+    this.server.on("connect", this.gateway.handleConnect);
     this.server.on("clientError", this.gateway.handleClientError);
   }
 

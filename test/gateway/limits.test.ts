@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
 import { GATEWAY_LIMITS, type GatewayLimits, MAX_PENDING_HELLOS, MAX_SESSIONS } from "../../src/gateway/limits.ts";
 import { MAX_CONNECTIONS } from "../../src/http/limits.ts";
@@ -55,6 +56,21 @@ describe("messages", () => {
       if (sent % 20 === 0 || sent === MAX_MESSAGE_BURST - 1) await until("the answers", () => pongs === sent);
     }
     peer.socket.ping();
+    expect((await peer.end()).code).toBe(4429);
+    expect(rig.closedEvents(session)).toEqual([4429]);
+  });
+
+  test("pongs that nobody asked for count as well", async () => {
+    await start();
+    const { peer, session } = await rig.join("A");
+    for (let sent = 1; sent < MAX_MESSAGE_BURST; sent++) peer.socket.pong();
+    // A round trip: all of them have been taken.
+    const answered = once(peer.socket, "pong");
+    rig.clock.advance(1_000 / MAX_MESSAGES_PER_SECOND);
+    peer.socket.ping();
+    await answered;
+    expect(peer.closed).toBeUndefined();
+    peer.socket.pong();
     expect((await peer.end()).code).toBe(4429);
     expect(rig.closedEvents(session)).toEqual([4429]);
   });

@@ -76,6 +76,31 @@ describe("refused before the upgrade, with problem+json", () => {
     expectProblem(answer, 403, "forbidden");
   });
 
+  test("403: a Host that is not this machine, without any Origin; any port of a loopback name is no matter", async () => {
+    for (const host of ["evil.example", `evil.example:${rig.port}`, `0.0.0.0:${rig.port}`]) {
+      expectProblem(await upgrade({ host }), 403, "forbidden");
+    }
+    for (const host of ["localhost:1", "127.0.0.1", "[::1]:7420"]) expect((await upgrade({ host })).status).toBe(101);
+  });
+
+  test("400: no Host", async () => {
+    const socket = await dial(rig.port);
+    const headers = Object.entries(UPGRADE).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`GET /v1/session HTTP/1.1\r\n${headers.join("")}\r\n`);
+    await until("the refusal", () => socket.received.endsWith("}"));
+    expect(socket.received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(JSON.parse(socket.received.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "invalid" });
+  });
+
+  test("405: CONNECT, and the connection ends", async () => {
+    const socket = await dial(rig.port);
+    socket.write("CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n");
+    await until("the end", () => socket.readableEnded);
+    expect(socket.received).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(JSON.parse(socket.received.split("\r\n\r\n")[1] ?? "")).toMatchObject({ code: "method-not-allowed" });
+    while ((await connectionCount()) > 0) await settle();
+  });
+
   test("404: another path", async () => {
     for (const path of ["/", "/v1/sessions", "/v1/session/", "/V1/session", "//v1/session"]) {
       expectProblem(await upgrade({}, path), 404, "not-found");
