@@ -8,7 +8,7 @@ import type { CoreState } from "./core/state.ts";
 import { step } from "./core/step.ts";
 import type { Core } from "./driver/core.ts";
 import { Driver } from "./driver/driver.ts";
-import type { LogLevel, LogPort, SchedulerApi } from "./driver/ports.ts";
+import type { LogLevel, LogPort, SchedulerApi, Store } from "./driver/ports.ts";
 import { realClock } from "./driver/real-clock.ts";
 import { realRandom } from "./driver/real-random.ts";
 import { Gateway } from "./gateway/gateway.ts";
@@ -27,6 +27,7 @@ import { backupStore as backup } from "./store/sqlite/backup.ts";
 import { checkStore, type StoreReport } from "./store/sqlite/check.ts";
 import type { Target } from "./store/sqlite/replace.ts";
 import { type Restored, restoreStore as restore } from "./store/sqlite/restore.ts";
+import { type LedgerLimits, SqliteStore } from "./store/sqlite/store.ts";
 import { createLog, type LogSink } from "./telemetry/log.ts";
 
 export { checkStore, type Restored, type StoreReport };
@@ -36,7 +37,7 @@ export interface ServerConfig {
   readonly settings: Settings;
   /** Port 0: any free one; the url says which. */
   readonly listen: { readonly host: string; readonly port: number };
-  readonly store: { readonly kind: "memory" };
+  readonly store: StoreConfig;
   /** Lines go to standard output, unless `sink` says otherwise. */
   readonly log: {
     readonly level: LogLevel | "silent";
@@ -50,6 +51,14 @@ export interface ServerConfig {
   /** What standbys tell executors to use. */
   readonly advertise?: string;
 }
+
+/**
+ * Where ownership is kept. `memory`: while the process lives, with no promise across a restart. `sqlite`: in one file, made
+ * if it is not there, and used by one process at a time.
+ */
+export type StoreConfig =
+  | { readonly kind: "memory" }
+  | { readonly kind: "sqlite"; readonly path: string; readonly ledger?: LedgerLimits };
 
 export interface RunningServer {
   /** Address of the HTTP API, such as `http://127.0.0.1:7420`. */
@@ -65,7 +74,8 @@ export interface RunningServer {
 
 /**
  * Builds a scheduler and starts it. Rejects with EvenkeelError if the configuration is refused (the address is not loopback
- * and `insecure` is not said, or a table cannot be as it is declared), and with Node's error if the address cannot be had.
+ * and `insecure` is not said, a table cannot be as it is declared, or the store cannot be used: `conflict` if another process
+ * has it), with StoreError `broken` if the store is damaged, and with Node's error if the address cannot be had.
  */
 export async function startServer(config: ServerConfig): Promise<RunningServer> {
   const { settings, tables } = config;
@@ -75,7 +85,7 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   const { sink = process.stdout, ...lines } = config.log;
   const colors = sink === process.stdout && process.stdout.isTTY && process.stdout.hasColors();
   const log = createLog({ ...lines, sink, colors });
-  const store = new MemoryStore({ clock: realClock, random: realRandom });
+  const store = createStore(config.store, log);
   const driver = new Driver({ core: CORE, clock: realClock, store, settings, log });
   const access = createOpenAccess({ boundToLoopback });
   const gateway = new Gateway({ host: driver, stamps: driver, access, clock: realClock, random: realRandom, log });
@@ -96,6 +106,17 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   } catch (error) {
     await driver.stop();
     throw error;
+  }
+}
+
+function createStore(store: StoreConfig, log: LogPort): Store {
+  switch (store.kind) {
+    case "memory":
+      return new MemoryStore({ clock: realClock, random: realRandom });
+    case "sqlite":
+      return new SqliteStore({ ...store, clock: realClock, random: realRandom, log });
+    default:
+      return store satisfies never;
   }
 }
 

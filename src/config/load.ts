@@ -6,7 +6,7 @@ import { type FileContent, readDocument } from "./document.ts";
 import { DEFAULT_FILE, flagOf, KEY_NAMES, KEYS, type Key, type KeyName } from "./keys.ts";
 import { BadValue } from "./kinds.ts";
 import { contradictions } from "./rules.ts";
-import { ConfigError, type Given, type Problem, problemAt } from "./source.ts";
+import { ConfigError, DEFAULT, type Given, type Problem, problemAt } from "./source.ts";
 import { readTables } from "./tables.ts";
 import { type Environment, readVariables } from "./variables.ts";
 
@@ -30,6 +30,7 @@ export function loadConfig(input: ConfigInput = {}): Config {
   const problems = [...content.problems, ...variables.problems];
   const settler = new Settler(problems);
   for (const key of KEY_NAMES) {
+    settler.settleDefault(key, folder);
     // Each is checked, also where a stronger one hides it: a bad value is a mistake wherever it stands.
     settler.take(key, content.given.get(key), dirname(resolve(folder, input.file ?? DEFAULT_FILE)));
     settler.take(key, variables.given.get(key), folder);
@@ -49,6 +50,14 @@ class Settler {
 
   constructor(problems: Problem[]) {
     this.#problems = problems;
+  }
+
+  /** A default that is a path is taken from `folder`; the others stand in the table of keys. */
+  settleDefault(key: KeyName, folder: string): void {
+    const { kind, default: value } = KEYS[key] as Key<unknown>;
+    if (value !== undefined && kind.within !== undefined) {
+      this.settings.set(key, { value: kind.within(value, folder), source: DEFAULT });
+    }
   }
 
   take(key: KeyName, given: Given | undefined, folder: string): void {

@@ -25,7 +25,7 @@ const RULES: readonly Rule[] = [
   (config) => exceeds(config, "flapping.cordon", "flapping.maxCordon"),
   lossBeforeRenew,
   openWithoutAuth,
-  (config) => notYet(config, "store", config.get("store").kind !== "memory", 'write "memory:"'),
+  (config) => notYet(config, "store", config.get("store").kind === "etcd", "write sqlite:PATH"),
   (config) => notYet(config, "auth.mode", config.get("auth.mode") !== "none", "write none"),
   (config) => notYet(config, "tls.cert", config.get("tls.cert") !== undefined, "let a proxy end TLS"),
   (config) => notYet(config, "tls.key", config.get("tls.key") !== undefined, "let a proxy end TLS"),

@@ -1,4 +1,5 @@
 import type { TableSpec } from "../model/change.ts";
+import { assert } from "../model/errors.ts";
 import type { Settings } from "../model/settings.ts";
 import type { Config } from "./config.ts";
 import type { ValueOf } from "./keys.ts";
@@ -8,7 +9,7 @@ import type { Address } from "./kinds.ts";
 export interface SettledServer {
   readonly settings: Settings;
   readonly listen: Address;
-  readonly store: { readonly kind: "memory" };
+  readonly store: SettledStore;
   readonly log: { readonly level: ValueOf<"log.level">; readonly pretty: ValueOf<"log.pretty"> };
   /** Absent: tables are not declared. */
   readonly tables?: readonly TableSpec[];
@@ -16,18 +17,34 @@ export interface SettledServer {
   readonly advertise?: string;
 }
 
+/** `ledger`: what is kept behind a checkpoint, by age and by number. */
+export type SettledStore =
+  | { readonly kind: "memory" }
+  | {
+      readonly kind: "sqlite";
+      readonly path: string;
+      readonly ledger: { readonly retainMs: number; readonly maxChanges: number };
+    };
+
 export function toServerConfig(config: Config): SettledServer {
   const advertise = config.get("advertise");
   return {
     settings: settingsOf(config),
     listen: config.get("listen"),
-    // Every other store is refused when the configuration is loaded.
-    store: { kind: "memory" },
+    store: storeOf(config),
     log: { level: config.get("log.level"), pretty: config.get("log.pretty") },
     insecure: config.insecure,
     ...(config.tables === undefined ? {} : { tables: config.tables }),
     ...(advertise === undefined ? {} : { advertise }),
   };
+}
+
+function storeOf(config: Config): SettledStore {
+  const store = config.get("store");
+  assert(store.kind !== "etcd", "etcd is refused when the configuration is loaded");
+  if (store.kind === "memory") return store;
+  const ledger = { retainMs: config.get("ledger.retain"), maxChanges: config.get("ledger.maxChanges") };
+  return { kind: "sqlite", path: store.at, ledger };
 }
 
 function settingsOf(config: Config): Settings {

@@ -20,10 +20,13 @@ export function build(): Promise<void> {
   });
 }
 
-/** What started processes are told of their surroundings: nothing that the tests' own happens to have. */
+/**
+ * What started processes are told of their surroundings: nothing that the tests' own happens to have. A scheduler keeps its
+ * store in memory unless a test says otherwise, so that none leaves a file in the checkout.
+ */
 function environment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("EVENKEEL_"));
-  return { ...Object.fromEntries(own), ...extra };
+  return { ...Object.fromEntries(own), EVENKEEL_STORE: "memory:", ...extra };
 }
 
 export interface Exit {

@@ -38,14 +38,19 @@ describe("defaults", () => {
     expect(server.settings).toEqual(DEFAULT_SETTINGS);
     expect(server).toMatchObject({
       listen: { host: "127.0.0.1", port: 7420 },
-      store: { kind: "memory" },
+      store: {
+        kind: "sqlite",
+        path: join(folder, "evenkeel.db"),
+        ledger: { retainMs: 7 * 86_400_000, maxChanges: 100_000 },
+      },
       insecure: false,
     });
     expect(server).not.toHaveProperty("tables");
   });
 
   test("say that the memory store forgets", () => {
-    expect(warnings(loadConfig({ folder }))).toEqual([expect.stringContaining("store memory:")]);
+    expect(warnings(loadConfig({ folder }))).toEqual([]);
+    expect(warnings(load('store: "memory:"'))).toEqual([expect.stringContaining("store memory:")]);
   });
 
   test("an empty file and empty sections change nothing", () => {
@@ -115,10 +120,11 @@ describe("sources", () => {
 
   test("relative paths of the file are relative to the file, those of flags to the process", () => {
     writeFileSync(join(folder, "evenkeel.yaml"), "store: sqlite:./a.db");
-    const inFile = refusalOf(() => loadConfig({ file: join(folder, "evenkeel.yaml"), folder: tmpdir() }));
-    expect(inFile).toContain(`store sqlite:${join(folder, "a.db")} (`);
-    const inFlag = refusalOf(() => loadConfig({ folder: tmpdir(), flags: { store: "sqlite:./a.db" } }));
-    expect(inFlag).toContain(`store sqlite:${join(tmpdir(), "a.db")} (--store)`);
+    const inFile = loadConfig({ file: join(folder, "evenkeel.yaml"), folder: tmpdir() });
+    expect(inFile.show("store")).toBe(`sqlite:${join(folder, "a.db")}`);
+    const inFlag = loadConfig({ folder: tmpdir(), flags: { store: "sqlite:./b.db" } });
+    expect(inFlag.cite("store")).toBe(`sqlite:${join(tmpdir(), "b.db")} (--store)`);
+    expect(loadConfig({ folder: tmpdir() }).cite("store")).toBe(`sqlite:${join(tmpdir(), "evenkeel.db")} (default)`);
   });
 });
 
@@ -210,7 +216,6 @@ describe("refused, with place and both values", () => {
   });
 
   const later: readonly (readonly [string, string])[] = [
-    ["store: sqlite:./evenkeel.db", "store sqlite:"],
     ["store: etcd:http://h1:2379/p", "store etcd:http://h1:2379/p"],
     ["auth: { mode: tokens }", "auth.mode tokens"],
     ["tls: { cert: a.pem }", "tls.cert"],

@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
-import { relative } from "node:path";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Address, address } from "../../config/kinds.ts";
@@ -61,8 +63,19 @@ export function addDev(program: Command, context: Context): void {
 
 async function runDev(options: Options, context: Context): Promise<void> {
   const signals = new StopSignals(context.note);
+  // A store of its own, new each time: nothing of a demonstration outlives it.
+  const folder = await mkdtemp(join(tmpdir(), "evenkeel-dev-"));
+  try {
+    await runFleet(options, context, folder, signals);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+    signals.dispose();
+  }
+}
+
+async function runFleet(options: Options, context: Context, folder: string, signals: StopSignals): Promise<void> {
   const note = (line: string): void => context.note(`dev: ${line}`);
-  const server = await start(options.listen, note);
+  const server = await start(options.listen, join(folder, "evenkeel.db"), note);
   const fleet = new DevFleet(server.wsUrl, note);
   const ending = new AbortController();
   try {
@@ -77,17 +90,16 @@ async function runDev(options: Options, context: Context): Promise<void> {
     // The scheduler goes first, so that its log ends with its own end and not with executors that vanished.
     await server.stop();
     await fleet.end();
-    signals.dispose();
   }
 }
 
-async function start(listen: Address | undefined, note: (line: string) => void): Promise<RunningServer> {
+async function start(listen: Address | undefined, path: string, note: (line: string) => void): Promise<RunningServer> {
   const { startServer } = await import("../../server.ts");
   const startAt = (at: Address): Promise<RunningServer> =>
     startServer({
       settings: SETTINGS,
       listen: at,
-      store: { kind: "memory" },
+      store: { kind: "sqlite", path },
       log: { level: "info", pretty: "auto" },
       tables: TABLES,
     });
