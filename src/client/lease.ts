@@ -58,6 +58,11 @@ export function tightenLimit(limit: StopLimit | undefined, appliedAt: Reading, s
   return { appliedAt: limit.appliedAt, deadlineMs: Math.min(limit.deadlineMs, deadlineMs) };
 }
 
-export function hasPassed(limit: StopLimit, at: Reading, marginMs: number): boolean {
-  return at.now >= limit.deadlineMs || sleptSince(limit.appliedAt, at, marginMs);
+/**
+ * True once monotonic or wall time, whichever ran faster, has used the limit up. The scheduler counts `stopMs` with its own
+ * margin, which covers no sleep of this machine: what the lease's margin forgives would be served too long here.
+ */
+export function hasPassed({ appliedAt, deadlineMs }: StopLimit, at: Reading, marginMs: number): boolean {
+  const wallMs = at.wall - appliedAt.wall;
+  return at.now >= deadlineMs || wallMs >= deadlineMs - appliedAt.now || sleptSince(appliedAt, at, marginMs);
 }

@@ -60,4 +60,13 @@ describe("stop limit", () => {
     expect(hasPassed(limit, at(1_500, MARGIN), MARGIN)).toBe(false);
     expect(hasPassed(limit, at(1_500, MARGIN + 1), MARGIN)).toBe(true);
   });
+
+  it("a sleep within the margin counts: the scheduler waits for the limit, and need not wait for a margin of the client", () => {
+    const limit = tightenLimit(undefined, at(0), 5_000);
+    expect(hasPassed(limit, at(4_199, 800), MARGIN)).toBe(false);
+    expect(hasPassed(limit, at(4_200, 800), MARGIN)).toBe(true);
+    const repeated = tightenLimit(limit, at(1_000, 800), 2_000);
+    expect(hasPassed(repeated, at(2_199, 800), MARGIN)).toBe(false);
+    expect(hasPassed(repeated, at(2_200, 800), MARGIN)).toBe(true);
+  });
 });
