@@ -83,16 +83,16 @@ export class Connection {
     return this.#share.current(table, partition);
   }
 
-  loaded(handle: Handle): void {
-    this.#progress((at) => this.#share.loaded(handle, at));
+  loaded(handles: readonly Handle[]): void {
+    this.#progress((at) => this.#share.loaded(handles, at));
   }
 
   failed(handle: Handle, failure: HandleFailure): void {
     this.#progress((at) => this.#share.fail(handle, failure, at));
   }
 
-  unloaded(handle: Handle): void {
-    this.#progress((at) => this.#share.ended(handle, at));
+  unloaded(handles: readonly Handle[]): void {
+    this.#progress((at) => this.#share.ended(handles, at));
   }
 
   /**

@@ -53,9 +53,14 @@ export interface HandleBirth extends Pick<Handle, "table" | "partition" | "key" 
   readonly prepared?: Epoch;
 }
 
-export function newHandle({ granted, prepared, ...rest }: HandleBirth): OpenHandle {
+/** Member by member, since a push may bring hundreds of thousands. */
+export function newHandle({ table, partition, key, handoff, created, granted, prepared }: HandleBirth): OpenHandle {
   return {
-    ...rest,
+    table,
+    partition,
+    key,
+    handoff,
+    created,
     granted,
     prepared,
     state: "waiting",

@@ -49,6 +49,8 @@ interface Draft {
 export class Holdings {
   readonly #places = new Places();
   readonly #ending = new Set<OpenHandle>();
+  #owned = 0;
+  #ready = 0;
   readonly #patienceMs: number;
   #asked: readonly Revoke[] = [];
 
@@ -83,13 +85,16 @@ export class Holdings {
     return finish(draft);
   }
 
-  /** The owner's code has loaded it. */
-  loaded(handle: Handle, at: Reading): Steps {
+  /** The owner's code has loaded them. */
+  loaded(handles: readonly Handle[], at: Reading): Steps {
     const draft = newDraft(at);
-    const open = this.#places.open(handle)?.open;
-    if (open?.state === "loading") {
+    for (const handle of handles) {
+      const open = this.#places.open(handle)?.open;
+      if (open?.state !== "loading") continue;
+      this.#count(open, -1);
       open.state = "loaded";
       open.resident = true;
+      this.#count(open, 1);
       draft.report.addHandle(open);
     }
     return finish(draft);
@@ -100,6 +105,7 @@ export class Holdings {
     const draft = newDraft(at);
     const open = this.#places.open(handle)?.open;
     if (open?.state === "loading" || open?.state === "loaded") {
+      this.#count(open, -1);
       open.state = "failed";
       open.failure = failure;
       draft.report.addHandle(open);
@@ -107,11 +113,12 @@ export class Holdings {
     return finish(draft);
   }
 
-  /** The owner's code has unloaded it, or had nothing to unload. */
-  ended(handle: Handle, at: Reading): Steps {
+  /** The owner's code has unloaded them, or had nothing to unload. */
+  ended(handles: readonly Handle[], at: Reading): Steps {
     const draft = newDraft(at);
-    const { place, open } = this.#places.open(handle) ?? {};
-    if (open?.state === "stopping" && place !== undefined) {
+    for (const handle of handles) {
+      const { place, open } = this.#places.open(handle) ?? {};
+      if (open?.state !== "stopping" || place === undefined) continue;
       open.state = "ended";
       open.serving = false;
       place.ending.splice(place.ending.indexOf(open), 1);
@@ -169,13 +176,14 @@ export class Holdings {
 
   /** Partitions granted and not given up, and those of them that are loaded. */
   counts(): { readonly owned: number; readonly ready: number } {
-    let [owned, ready] = [0, 0];
-    for (const { current } of this.#places) {
-      if (current?.granted === undefined || current.state === "failed") continue;
-      owned++;
-      if (current.state === "loaded") ready++;
-    }
-    return { owned, ready };
+    return { owned: this.#owned, ready: this.#ready };
+  }
+
+  /** Counts a current handle in after a change, or out before one. */
+  #count({ granted, state }: Handle, by: 1 | -1): void {
+    if (granted === undefined || state === "failed") return;
+    this.#owned += by;
+    if (state === "loaded") this.#ready += by;
   }
 
   #stopUnlisted(push: HoldingsPush, draft: Draft): void {
@@ -216,6 +224,7 @@ export class Holdings {
       current.patienceEndsAt = undefined;
     } else if (current.granted !== undefined && current.granted <= revoke.epoch) {
       // An overlap partition that this executor is to get back: the load stays, for the preparation.
+      this.#count(current, -1);
       current.granted = undefined;
     } else {
       current.prepared = undefined;
@@ -247,7 +256,9 @@ export class Holdings {
       const { current } = place;
       const sameLife = current?.created === created;
       if (current !== undefined && sameLife && (handoff === "overlap" || current.granted === epoch)) {
+        this.#count(current, -1);
         current.granted = epoch;
+        this.#count(current, 1);
         if (current.prepared !== undefined && current.prepared <= epoch) current.prepared = undefined;
         draft.report.addHandle(current);
         continue;
@@ -260,6 +271,7 @@ export class Holdings {
 
   #begin(place: Place, birth: HandleBirth, draft: Draft): void {
     place.current = newHandle(birth);
+    this.#count(place.current, 1);
     this.#startIfFree(place, draft);
   }
 
@@ -273,6 +285,7 @@ export class Holdings {
   /** Takes the current handle out of service at once. What never started, or failed to load, has nothing to unload. */
   #stop(place: Place, handle: OpenHandle, draft: Draft): void {
     place.current = undefined;
+    this.#count(handle, -1);
     if (handle.state === "waiting" || (handle.state === "failed" && !handle.resident)) {
       handle.state = "ended";
       return;

@@ -89,7 +89,7 @@ export interface LeaseNotice {
 
 /** Carries out what the connection decides. Called synchronously; must not throw, and works on handles in later turns. */
 export interface ConnectionOwner {
-  /** Unload these; `connection.unloaded` when done. Every signal is aborted before this returns. */
+  /** Unload these; `connection.unloaded` when done. Every signal is aborted before any of them is unloaded. */
   stop(handles: readonly Handle[], reason: StopReason): void;
   /** These are out of time and not waited for any more. */
   cut(handles: readonly Handle[]): void;

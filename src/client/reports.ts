@@ -21,12 +21,16 @@ interface Group {
 /** Gathers partitions one by one into grant lists, ascending by table, then epoch. */
 class Groups {
   readonly #groups = new Map<string, Group>();
+  /** What was added to last, since partitions of one group mostly come together. */
+  #last: Group | undefined;
 
   add(table: TableName, epoch: Epoch, partition: number, reason = "", retryable = true): void {
-    const id = `${table} ${epoch} ${retryable} ${reason}`;
-    const group = this.#groups.get(id);
-    if (group === undefined) this.#groups.set(id, { table, epoch, reason, retryable, partitions: [partition] });
-    else group.partitions.push(partition);
+    const last = this.#last;
+    const isSame =
+      last?.table === table && last.epoch === epoch && last.retryable === retryable && last.reason === reason;
+    const group = isSame ? last : this.#group(table, epoch, reason, retryable);
+    group.partitions.push(partition);
+    this.#last = group;
   }
 
   get isEmpty(): boolean {
@@ -44,6 +48,13 @@ class Groups {
     for (const { table, epoch, reason, retryable, partitions } of sorted) {
       yield { table, partitions: PartitionSet.of(partitions), epoch, reason, retryable };
     }
+  }
+
+  #group(table: TableName, epoch: Epoch, reason: string, retryable: boolean): Group {
+    const id = `${table} ${epoch} ${retryable} ${reason}`;
+    const group = this.#groups.get(id) ?? { table, epoch, reason, retryable, partitions: [] };
+    this.#groups.set(id, group);
+    return group;
   }
 }
 

@@ -87,16 +87,16 @@ export class Share {
     this.#carryOut(steps, reason);
   }
 
-  loaded(handle: Handle, at: Reading): void {
-    this.#carryOut(this.#holdings.loaded(handle, at), "dropped");
+  loaded(handles: readonly Handle[], at: Reading): void {
+    this.#carryOut(this.#holdings.loaded(handles, at), "dropped");
   }
 
   fail(handle: Handle, failure: HandleFailure, at: Reading): void {
     this.#carryOut(this.#holdings.fail(handle, failure, at), "dropped");
   }
 
-  ended(handle: Handle, at: Reading): void {
-    this.#carryOut(this.#holdings.ended(handle, at), "dropped");
+  ended(handles: readonly Handle[], at: Reading): void {
+    this.#carryOut(this.#holdings.ended(handles, at), "dropped");
   }
 
   cutOverdue(at: Reading): void {

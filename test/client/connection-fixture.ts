@@ -114,11 +114,11 @@ export class Fixture {
   }
 
   loaded(...names: string[]): void {
-    for (const name of names) this.connection.loaded(this.handle(name));
+    for (const name of names) this.connection.loaded([this.handle(name)]);
   }
 
   unloaded(...names: string[]): void {
-    for (const name of names) this.connection.unloaded(this.handle(name));
+    for (const name of names) this.connection.unloaded([this.handle(name)]);
   }
 
   owns(partition: number, table = "trips"): number | undefined {

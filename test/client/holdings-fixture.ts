@@ -51,7 +51,7 @@ export class Subject {
   }
 
   loaded(name: string): Summary {
-    return this.#summary(this.holdings.loaded(this.handle(name), this.at));
+    return this.#summary(this.holdings.loaded([this.handle(name)], this.at));
   }
 
   fail(name: string, reason = "no room", retryable = true): Summary {
@@ -59,7 +59,7 @@ export class Subject {
   }
 
   ended(name: string): Summary {
-    return this.#summary(this.holdings.ended(this.handle(name), this.at));
+    return this.#summary(this.holdings.ended([this.handle(name)], this.at));
   }
 
   stopEverything(): Summary {

@@ -125,7 +125,7 @@ class Oracle {
     const handle = [...this.running][which];
     if (handle === undefined) return;
     const { holdings, at } = this.subject;
-    if (kind === "load") return this.follow(holdings.loaded(handle, at));
+    if (kind === "load") return this.follow(holdings.loaded([handle], at));
     if (kind === "fail") {
       const isCurrent = handle.state === "loading" || handle.state === "loaded";
       if (isCurrent) this.failed.add(handle.partition);
@@ -134,7 +134,7 @@ class Oracle {
     }
     if (handle.state !== "stopping") return;
     this.running.delete(handle);
-    this.follow(holdings.ended(handle, at));
+    this.follow(holdings.ended([handle], at));
   }
 
   follow(steps: Steps): void {
@@ -194,10 +194,10 @@ it("nothing waits for ever: once every handler has ended, what is granted runs a
         listed: Array(PARTITIONS).fill(true),
       });
       oracle.apply(brief);
-      for (const handle of [...oracle.running]) if (handle.state === "stopping") holdings.ended(handle, at);
+      for (const handle of [...oracle.running]) if (handle.state === "stopping") holdings.ended([handle], at);
       for (const p of oracle.granted.keys()) {
         const handle = holdings.current(T, p);
-        if (handle?.state === "loading") holdings.loaded(handle, at);
+        if (handle?.state === "loading") holdings.loaded([handle], at);
       }
       const pairs = (lists: readonly (readonly Grant[])[]) =>
         lists
