@@ -29,6 +29,8 @@ export class Cable {
   #isBlocked = false;
   /** From the first client frame that matches, nothing more of that connection reaches the server. */
   swallowFrom: ((frame: Frame) => boolean) | undefined;
+  /** Frames of the server that never reach the client; all else does, its pings too. */
+  keepBack: ((frame: Frame) => boolean) | undefined;
 
   private constructor(server: Server, targetPort: number) {
     this.#server = server;
@@ -101,6 +103,7 @@ export class Cable {
         seen: (from, frame, delivered) =>
           void this.seen.push({ connection: index, from, at: performance.now(), delivered, frame }),
         swallows: (frame) => this.swallowFrom?.(frame) === true,
+        keepsBack: (frame) => this.keepBack?.(frame) === true,
       },
     );
     this.#connections.push(connection);
@@ -110,6 +113,7 @@ export class Cable {
 interface Tap {
   seen(from: Seen["from"], frame: Frame, delivered: boolean): void;
   swallows(frame: Frame): boolean;
+  keepsBack(frame: Frame): boolean;
 }
 
 class Connection {
@@ -128,18 +132,13 @@ class Connection {
       (frames) => this.#passOn(frames),
     );
     const toClient = afterHead(
-      () => {},
-      (frames) => {
-        for (const frame of frames) this.#note("server", frame, true);
-      },
+      (head) => void client.write(head),
+      (frames) => this.#passBack(frames),
     );
     client.setNoDelay(true);
     server.setNoDelay(true);
     client.on("data", toServer);
-    server.on("data", (chunk: Buffer) => {
-      toClient(chunk);
-      if (client.writable) client.write(chunk);
-    });
+    server.on("data", toClient);
     client.on("end", () => !this.#isHalfOpen && server.end());
     server.on("end", () => client.end());
     for (const socket of [client, server]) socket.on("error", () => {});
@@ -167,6 +166,17 @@ class Connection {
     }
   }
 
+  #passBack(frames: readonly WireFrame[]): void {
+    for (const frame of frames) {
+      const json = readJson(frame);
+      const isKept = json !== undefined && this.#tap.keepsBack(json);
+      this.#note("server", frame, !isKept);
+      if (!isKept && this.#client.writable) {
+        this.#client.write(writeFrame(frame.opcode, frame.payload, { fin: frame.fin }));
+      }
+    }
+  }
+
   #note(from: Seen["from"], frame: WireFrame, delivered: boolean): void {
     const json = frame.opcode === OPCODE.close ? { type: "close", ...readClose(frame.payload) } : readJson(frame);
     if (json !== undefined) this.#tap.seen(from, json, delivered);
@@ -179,21 +189,21 @@ function readJson({ opcode, payload }: WireFrame): Frame | undefined {
   return opcode === OPCODE.text ? (JSON.parse(payload.toString("utf8")) as Frame) : undefined;
 }
 
-/** Splits a stream into its HTTP head, which is told as it is, and the frames after it. An answer that is no upgrade has none. */
-function afterHead(onHead: (head: Buffer) => void, onFrames: (frames: readonly WireFrame[]) => void) {
+/** Splits a stream into its HTTP head, passed on as it is, and the frames after it. An answer that is no upgrade has none. */
+function afterHead(passHead: (bytes: Buffer) => void, passFrames: (frames: readonly WireFrame[]) => void) {
   const reader = new FrameReader();
   let head = Buffer.alloc(0);
   let stage: "head" | "frames" | "body" = "head";
   return (chunk: Buffer): void => {
-    if (stage === "body") return;
-    if (stage === "frames") return onFrames(reader.read(chunk));
+    if (stage === "body") return passHead(chunk);
+    if (stage === "frames") return passFrames(reader.read(chunk));
     head = Buffer.concat([head, chunk]);
     const end = head.indexOf("\r\n\r\n");
     if (end < 0) return;
-    const rest = head.subarray(end + 4);
-    onHead(head.subarray(0, end + 4));
     const isUpgrade = /^(GET |HTTP\/1\.1 101 )/.test(head.toString("latin1", 0, 16));
     stage = isUpgrade ? "frames" : "body";
-    if (isUpgrade && rest.length > 0) onFrames(reader.read(rest));
+    if (!isUpgrade) return passHead(head);
+    passHead(head.subarray(0, end + 4));
+    passFrames(reader.read(head.subarray(end + 4)));
   };
 }

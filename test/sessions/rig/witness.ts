@@ -37,7 +37,8 @@ class SessionWitness {
   /** Undefined if this frame is as it should be. */
   hear({ from, frame, delivered }: Seen): string | undefined {
     if (frame.type === "close") return undefined;
-    return from === "client" ? this.#client(frame, delivered) : this.#server(frame);
+    if (from === "client") return this.#client(frame, delivered);
+    return delivered ? this.#server(frame) : undefined;
   }
 
   #client(frame: Frame, delivered: boolean): string | undefined {

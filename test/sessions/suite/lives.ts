@@ -54,6 +54,26 @@ export function livesTests(kinds: readonly ClientKind[]): void {
       });
     });
 
+    test("P19: a socket on which renews stay unanswered is left after one renew period, whatever else it brings", async () => {
+      await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
+        const a = await world.join("A");
+        await world.shares([[a, 4]]);
+        a.cable.keepBack = (frame) => frame.type === "lease";
+        await until("an answer to be kept back", () => a.cable.seen.some(({ delivered }) => !delivered));
+        const unanswered = a.cable.of("renew").at(-1);
+        await until("A to say hello again", () => a.cable.of("hello").length === 2);
+        a.cable.keepBack = undefined;
+        const hello = a.cable.of("hello", 1)[0];
+        const waitedMs = Number(hello?.at) - Number(unanswered?.at);
+        expect(waitedMs).toBeGreaterThan(QUICK.lease.renewMs / 2);
+        expect(hello?.frame["resume"]).toBeDefined();
+        await until("A to be welcomed again", () => a.client.status().state === "assigned" && world.isConverged());
+        // Long before its lease ended, so that it served all the time.
+        for (const partition of a.served().keys()) expect(world.record.spans("trips", partition)).toHaveLength(1);
+        expect(a.served().size).toBe(4);
+      });
+    });
+
     test("H10: of two processes with one id the later wins once, and the loser stops for good with 4409", async () => {
       await inWorld({ kinds, expect: 1, tables: { trips: 4 } }, async (world) => {
         const loser = await world.join("X", { instance: "X-first" });

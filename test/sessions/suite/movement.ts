@@ -91,6 +91,7 @@ export function movementTests(kinds: readonly ClientKind[]): void {
           old.client.leave("restart");
           expect(await old.client.ended).toBe("left");
           expect(old.served().size).toBe(0);
+          await stays("kept for it", 2 * QUICK.join.quietMs, () => others.every(({ served }) => served().size === 3));
           const fresh = await world.join(name);
           fleet[fleet.indexOf(old)] = fresh;
           await until(`${name} to be back`, () => fresh.served().size === 3 && world.isConverged());
