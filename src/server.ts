@@ -93,6 +93,7 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   const app = createApp({ api: driver, access, log, version: readVersion(), sessionPath: SESSION_PATH });
   const server = createHttpServer({ fetch: (request) => app.fetch(request) });
   server.on("upgrade", gateway.handleUpgrade);
+  server.on("connect", gateway.handleConnect);
   server.on("clientError", gateway.handleClientError);
   try {
     await driver.start();

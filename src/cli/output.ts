@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { escapeJson, escapeText } from "../model/escape.ts";
 
 /** Prints what a command found: as tables for people, or as data for programs. */
 
@@ -32,11 +33,11 @@ export interface View {
 export function format(view: View, as: Format): string {
   switch (as) {
     case "json":
-      return `${JSON.stringify(view.data, null, 2)}\n`;
+      return `${escapeJson(JSON.stringify(view.data, null, 2))}\n`;
     case "jsonl":
-      return (view.items ?? [view.data]).map((item) => `${JSON.stringify(item)}\n`).join("");
+      return (view.items ?? [view.data]).map((item) => `${escapeJson(JSON.stringify(item))}\n`).join("");
     case "yaml":
-      return stringify(view.data);
+      return formatYaml(view.data);
     case "table":
     case "wide":
       return view.parts
@@ -55,7 +56,7 @@ function formatTable({ columns, rows }: Table, wide: boolean): string {
   const shown = columns.map((column, i) => ({ ...column, i })).filter((column) => wide || column.wide !== true);
   const cells = [
     shown.map(({ name }) => name.toUpperCase()),
-    ...rows.map((row) => shown.map(({ i }) => plain(String(row[i] ?? "")))),
+    ...rows.map((row) => shown.map(({ i }) => escapeText(String(row[i] ?? "")))),
   ];
   const widths = shown.map((_, i) => Math.max(...cells.map((line) => line[i]?.length ?? 0)));
   return cells
@@ -70,13 +71,12 @@ function formatTable({ columns, rows }: Table, wide: boolean): string {
 
 /** Several lines of text of others. */
 export function plainLines(text: string): string {
-  return text.split("\n").map(plain).join("\n");
+  return text.split("\n").map(escapeText).join("\n");
 }
 
-/** Text of others with its control characters written out, so that it cannot drive the terminal. */
-export function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for.
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  });
+/** All texts stand in double quotes where one of them needs an escape. */
+function formatYaml(data: unknown): string {
+  const text = stringify(data);
+  if (escapeJson(text) === text) return text;
+  return escapeJson(stringify(data, { defaultStringType: "QUOTE_DOUBLE" }));
 }

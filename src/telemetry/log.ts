@@ -1,6 +1,6 @@
 import { pino, stdTimeFunctions } from "pino";
 import type { LogLevel, LogPort } from "../driver/ports.ts";
-import { escapeUnsafe } from "./escape.ts";
+import { escapeJson } from "../model/escape.ts";
 import { prettyPrinter } from "./pretty.ts";
 import { shape } from "./shape.ts";
 
@@ -26,7 +26,7 @@ export interface LogOptions {
  */
 export function createLog({ level, pretty, sink, colors = sink.isTTY === true }: LogOptions): LogPort {
   const isPretty = pretty === "always" || (pretty === "auto" && sink.isTTY === true);
-  const print = isPretty ? prettyPrinter({ colors }) : escapeUnsafe;
+  const print = isPretty ? prettyPrinter({ colors }) : escapeJson;
   const logger = pino(
     {
       level,

@@ -1,5 +1,5 @@
 import pretty from "pino-pretty";
-import { escapeUnsafe } from "./escape.ts";
+import { escapeJson } from "../model/escape.ts";
 
 /** Text that cannot be mistaken for anything else stands without quotes. */
 const PLAIN = /^[A-Za-z0-9._:/@+,…()%-]+$/;
@@ -15,7 +15,7 @@ export function prettyPrinter(options: { readonly colors: boolean }): (line: str
 }
 
 function writeValue(value: unknown): string {
-  if (typeof value === "string") return PLAIN.test(value) ? value : escapeUnsafe(JSON.stringify(value));
+  if (typeof value === "string") return PLAIN.test(value) ? value : escapeJson(JSON.stringify(value));
   if (typeof value !== "object" || value === null) return String(value);
   if (Array.isArray(value)) return `[${value.map(writeValue).join(" ")}]`;
   const { table, partitions, epoch } = value as Readonly<Record<string, unknown>>;

@@ -8,13 +8,13 @@ import {
   type ExecutorHandlers,
   type PartitionGrant,
 } from "../../client/executor.ts";
+import { escapeText } from "../../model/escape.ts";
 import type { Context } from "../context.ts";
 import { noteStatuses } from "../executor-notes.ts";
 import { CommandFailure, EXIT, usage } from "../failure.ts";
 import { LineHandlers } from "../lines/line-handlers.ts";
 import { LineWriter } from "../lines/line-writer.ts";
 import { DEFAULT_URL, readCount } from "../options.ts";
-import { plain } from "../output.ts";
 import { StopSignals } from "../signals.ts";
 
 interface Options {
@@ -81,7 +81,7 @@ Answers on standard input:
 
 async function runExecutor(options: Options, context: Context): Promise<void> {
   const signals = new StopSignals(context.note);
-  const note = (line: string): void => context.note(plain(`evenkeel: ${options.id}: ${line}`));
+  const note = (line: string): void => context.note(escapeText(`evenkeel: ${options.id}: ${line}`));
   let executor: Executor | undefined;
   const way = await chooseWay(options, {
     context,
