@@ -12,7 +12,7 @@ import {
   newHandle,
   type OpenHandle,
 } from "./handle.ts";
-import { type Reading, tightenLimit } from "./lease.ts";
+import { type Reading, sleptSince, tightenLimit } from "./lease.ts";
 import { type Place, Places } from "./places.ts";
 import { type Keys, keysOf, listingOf } from "./push-index.ts";
 import { type Owed, ReportBuilder } from "./reports.ts";
@@ -48,7 +48,11 @@ interface Draft {
  */
 export class Holdings {
   readonly #places = new Places();
+  /** What was told to stop, and is still waited for. */
   readonly #ending = new Set<OpenHandle>();
+  /** Nothing of it is overdue before this, by monotonic time, unless there was a sleep since `#cutFrom`. */
+  #cutAt = Number.POSITIVE_INFINITY;
+  #cutFrom: Reading | undefined;
   #owned = 0;
   #ready = 0;
   readonly #patienceMs: number;
@@ -121,7 +125,7 @@ export class Holdings {
       if (open?.state !== "stopping" || place === undefined) continue;
       open.state = "ended";
       open.serving = false;
-      place.ending.splice(place.ending.indexOf(open), 1);
+      place.ending = place.ending.filter((one) => one !== open);
       this.#ending.delete(open);
       this.#wentOn(handle, place, draft);
     }
@@ -131,8 +135,16 @@ export class Holdings {
   /** Cuts what is past its limit, or past the patience for a handle that has none. */
   cutOverdue(at: Reading, marginMs: number): Steps {
     const draft = newDraft(at);
+    const hasSlept = this.#cutFrom !== undefined && sleptSince(this.#cutFrom, at, marginMs);
+    if (at.now < this.#cutAt && !hasSlept) return finish(draft);
+    this.#cutAt = Number.POSITIVE_INFINITY;
+    this.#cutFrom = undefined;
     for (const handle of this.#ending) {
-      if (handle.cut || !isOverdue(handle, at, marginMs)) continue;
+      if (!isOverdue(handle, at, marginMs)) {
+        this.#watch(handle);
+        continue;
+      }
+      this.#ending.delete(handle);
       handle.cut = true;
       handle.serving = false;
       draft.cut.push(handle);
@@ -142,13 +154,9 @@ export class Holdings {
     return finish(draft);
   }
 
-  /** When the next handle is to be cut by monotonic time; Infinity if none. */
+  /** When to look for handles to be cut by monotonic time, or earlier; Infinity if there are none. */
   nextCutAt(): number {
-    let next = Number.POSITIVE_INFINITY;
-    for (const { cut, limit, patienceEndsAt } of this.#ending) {
-      if (!cut) next = Math.min(next, limit?.deadlineMs ?? next, patienceEndsAt ?? next);
-    }
-    return next;
+    return this.#ending.size === 0 ? Number.POSITIVE_INFINITY : this.#cutAt;
   }
 
   /** Epoch under which the partition may be served at this moment, the lease apart. From the grant on, loaded or not. */
@@ -200,6 +208,7 @@ export class Holdings {
   }
 
   #revoke(revoke: Revoke, draft: Draft): void {
+    const first = tightenLimit(undefined, draft.at, revoke.stopMs);
     for (const partition of revoke.partitions) {
       const place = this.#places.find(revoke.table, partition);
       if (place === undefined) continue;
@@ -209,7 +218,8 @@ export class Holdings {
       }
       for (const handle of place.ending) {
         if (!isCoveredBy(handle, revoke.epoch)) continue;
-        handle.limit = tightenLimit(handle.limit, draft.at, revoke.stopMs);
+        handle.limit = handle.limit === undefined ? first : tightenLimit(handle.limit, draft.at, revoke.stopMs);
+        this.#watch(handle);
       }
       this.#places.drop(place);
     }
@@ -292,8 +302,9 @@ export class Holdings {
     }
     handle.state = "stopping";
     handle.patienceEndsAt = draft.at.now + this.#patienceMs;
-    place.ending.push(handle);
+    place.ending = [...place.ending, handle];
     this.#ending.add(handle);
+    this.#watch(handle);
     draft.stop.push(handle);
   }
 
@@ -301,6 +312,17 @@ export class Holdings {
   #withdraw(handle: OpenHandle, at: Reading): void {
     handle.serving = false;
     handle.patienceEndsAt ??= at.now + this.#patienceMs;
+    this.#watch(handle);
+  }
+
+  /** Sees to it that it is looked at when it is overdue. Looking too early costs little. */
+  #watch({ limit, patienceEndsAt, cut }: Handle): void {
+    if (cut) return;
+    this.#cutAt = Math.min(this.#cutAt, limit?.deadlineMs ?? this.#cutAt, patienceEndsAt ?? this.#cutAt);
+    if (limit === undefined) return;
+    const { appliedAt } = limit;
+    // The one from which most sleep counts: where wall time was least ahead of monotonic time.
+    if (this.#cutFrom === undefined || sleptSince(appliedAt, this.#cutFrom, 0)) this.#cutFrom = appliedAt;
   }
 
   /** After a handle ended or was cut: the next may start, and releases may be owed. */

@@ -8,8 +8,11 @@ export interface Place {
   /** What is to be served; absent once revoked. */
   current: OpenHandle | undefined;
   /** What was told to stop and has not ended, oldest first. */
-  readonly ending: OpenHandle[];
+  ending: readonly OpenHandle[];
 }
+
+/** For the many places at which nothing ends. */
+const NONE: readonly OpenHandle[] = [];
 
 /** The places at which there is a handle. */
 export class Places {
@@ -23,7 +26,7 @@ export class Places {
   at(table: TableName, partition: number): Place {
     const places = this.#tables.get(table) ?? new Map<number, Place>();
     this.#tables.set(table, places);
-    const place = places.get(partition) ?? { table, partition, current: undefined, ending: [] };
+    const place = places.get(partition) ?? { table, partition, current: undefined, ending: NONE };
     places.set(partition, place);
     return place;
   }

@@ -12,10 +12,10 @@ it("a place lasts as long as there is a handle, so that a long life leaves nothi
   places.drop(place);
   expect(places.find(table, 3)).toBe(place);
   place.current = undefined;
-  place.ending.push(newHandle(birth));
+  place.ending = [newHandle(birth)];
   places.drop(place);
   expect([...places]).toEqual([place]);
-  place.ending.pop();
+  place.ending = [];
   places.drop(place);
   expect(places.find(table, 3)).toBeUndefined();
   expect([...places]).toEqual([]);
