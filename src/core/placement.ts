@@ -142,8 +142,10 @@ class Placement {
     const holder = this.#ledger.holders[slot];
     assert(holder !== undefined, `holder ${slot} of an owned partition is missing`);
     const taker = this.#request.eligible[to];
-    if (taker?.executor === holder.executor && taker.instance === holder.instance) return;
-    const forced = failed.has(partition) || this.#mustGo(holder, to, reason);
+    const hasFailed = failed.has(partition);
+    // What failed is asked back from whoever is to have it next, be it the same executor.
+    if (taker?.executor === holder.executor && taker.instance === holder.instance && !hasFailed) return;
+    const forced = hasFailed || this.#mustGo(holder, to, reason);
     if (!forced && !this.#mayMove(slot)) return;
     this.#countMove(slot);
     entries.release(partition, holder.executor, taker?.executor);

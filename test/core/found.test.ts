@@ -53,4 +53,21 @@ describe("histories that broke a rule once", () => {
     expect(world.status.waitingFor).toEqual([]);
     expect(world.status.state).toBe("converged");
   });
+
+  test("a failure is acted on although its back-off was over before a slow store let anything be decided", () => {
+    const { world, executors } = formed(["A"], { t: 2 });
+    const [a] = executors;
+    const before = world.epochs("t");
+    world.commitMs = 3_000;
+    world.table("u", 1);
+    a.fail("t", "0");
+    world.advance(15_000);
+    const [failed = 0, other = 0] = world.epochs("t");
+    expect(failed).toBeGreaterThan(before[0] ?? 0);
+    expect(other).toBe(before[1]);
+    expect(a.pushes.flatMap(({ revoke }) => revoke.map(({ table, partitions }) => `${table}/${partitions}`))).toEqual([
+      "t/0",
+    ]);
+    expect(world.status.converged).toBe(true);
+  });
 });
