@@ -8,9 +8,10 @@ import type { Context } from "./context.ts";
 const keyOptions = new Map(KEY_NAMES.map((key) => [key, optionOf(key)]));
 
 function optionOf(key: KeyName): Option {
-  const { kind, about, default: fallback }: Key<unknown> = KEYS[key];
+  const { kind, about, default: fallback, idle }: Key<unknown> = KEYS[key];
   const standing = fallback === undefined ? "" : `, default ${kind.show(fallback)}`;
-  return new Option(`${flagOf(key)} <value>`, `${about} (${variableOf(key)}${standing})`);
+  const remark = idle === undefined ? "" : ` (no effect ${idle})`;
+  return new Option(`${flagOf(key)} <value>`, `${about} (${variableOf(key)}${standing})${remark}`);
 }
 
 export function addConfigOptions(command: Command): Command {

@@ -13,7 +13,7 @@ export function configView(config: Config): View {
   const tables = config.tables?.map(fileEntryOf);
   const values: Table = {
     columns: [{ name: "key" }, { name: "value" }, { name: "from" }],
-    rows: KEY_NAMES.map((key) => [key, config.show(key) ?? "-", nameSource(config.source(key))]),
+    rows: KEY_NAMES.map((key) => [key, config.show(key) ?? "-", nameSource(config.source(key)) + remark(config, key)]),
   };
   const declared: Table = {
     columns: ["table", "partitions", "handoff", "stop", "balance"].map((name) => ({ name })),
@@ -29,9 +29,15 @@ export function configView(config: Config): View {
       key,
       value: writtenValue(config, key) ?? null,
       from: nameSource(config.source(key)),
+      ...(config.idle(key) === undefined ? {} : { idle: true }),
     })),
     parts: [values, declared.rows.length > 0 ? declared : noTables],
   };
+}
+
+function remark(config: Config, key: KeyName): string {
+  const idle = config.idle(key);
+  return idle === undefined ? "" : ` (no effect ${idle})`;
 }
 
 /** The keys as the sections of a file. Those without a value are left out. */

@@ -34,7 +34,6 @@ function buildProgram(context: Context): Command {
     .configureOutput({
       writeOut: (text) => context.out(text),
       writeErr: (text) => context.note(text.trimEnd()),
-      outputError: (text, write) => write(`evenkeel: ${oneLine(text)}`),
     })
     .showHelpAfterError(false)
     .exitOverride();
@@ -47,16 +46,25 @@ function buildProgram(context: Context): Command {
   addConfig(program, context);
   addStore(program, context);
   addLater(program);
+  nameHelp(program, program.name());
   return program;
 }
 
-/** `error: unknown option '--x'\n(Did you mean …?)` → one line that says where to look. */
+/** What is wrong with a command line is said with the command whose help tells it right. */
+function nameHelp(command: Command, path: string): void {
+  command.configureOutput({
+    outputError: (text, write) => write(`evenkeel: ${oneLine(text)}; see ${path} --help`),
+  });
+  for (const child of command.commands) nameHelp(child, `${path} ${child.name()}`);
+}
+
+/** `error: unknown option '--x'\n(Did you mean …?)` → one line. */
 function oneLine(text: string): string {
   const what = text
     .trim()
     .replace(/^error: /, "")
     .replace(/\.$/, "");
-  return `${what.replaceAll("\n", " ")}; see evenkeel --help`;
+  return what.replaceAll("\n", " ");
 }
 
 function version(): string {

@@ -31,6 +31,12 @@ export class Config {
     return this.#settings.get(key)?.source ?? DEFAULT;
   }
 
+  /** Why the key does nothing here, as the end of a sentence that begins with `no effect`; undefined if it does something. */
+  idle(key: KeyName): Key<unknown>["idle"] {
+    const { idle } = KEYS[key] as Key<unknown>;
+    return idle === "but with sqlite" && this.get("store").kind === "sqlite" ? undefined : idle;
+  }
+
   /** The value in the notation of the file; undefined if the key has none. */
   show(key: KeyName): string | undefined {
     const value: unknown = this.get(key);

@@ -13,8 +13,8 @@ export interface Key<T> {
   /** Absent: the key has no value unless one is given. */
   readonly default?: T;
   readonly about: string;
-  /** Read and checked, but this version does nothing with it yet. */
-  readonly idle?: true;
+  /** Read and checked, but without effect: in this version, or with another store than this one. */
+  readonly idle?: "yet" | "but with sqlite";
 }
 
 const atOnce = duration("at once");
@@ -31,13 +31,18 @@ function optional<T>(kind: Kind<T>, about: string): Key<T> {
 
 /** A key that comes with a later version, so that a file may hold it already. */
 function idle<T>(kind: Kind<T>, text: string | number, about: string): Key<T> & { readonly default: T } {
-  return { ...key(kind, text, about), idle: true };
+  return { ...key(kind, text, about), idle: "yet" };
+}
+
+/** A key of the history, which is only kept in a file. */
+function ofHistory<T>(kind: Kind<T>, text: string | number, about: string): Key<T> & { readonly default: T } {
+  return { ...key(kind, text, about), idle: "but with sqlite" };
 }
 
 export const KEYS = {
   cluster: key(id, "demo", "name of the cluster, told to clients"),
   listen: key(address, "127.0.0.1:7420", "address of HTTP and WebSockets; port 0 takes a free one"),
-  advertise: optional(socketUrl, "address that clients are told to use"),
+  advertise: { ...optional(socketUrl, "address that clients are told to use"), idle: "yet" },
   store: key(store, "sqlite:./evenkeel.db", "where ownership is kept"),
   "log.level": key(choice("debug", "info", "warn", "error"), "info", "lowest level that is logged"),
   "log.pretty": key(choice("auto", "always", "never"), "auto", "log for people; auto: on a terminal"),
@@ -72,8 +77,8 @@ export const KEYS = {
   "rejection.maxBackoff": key(positive, "5m", "longest such wait"),
   "rejection.poisonAfter": idle(count(1), 3, "executors that fail a partition before it is parked"),
   "rejection.cordonAfter": idle(count(1), 16, "partitions in back-off that cordon their executor"),
-  "ledger.retain": key(atOnce, "7d", "how long history is kept"),
-  "ledger.maxChanges": key(count(1), 100_000, "changes of history that are kept"),
+  "ledger.retain": ofHistory(atOnce, "7d", "how long history is kept"),
+  "ledger.maxChanges": ofHistory(count(1), 100_000, "changes of history that are kept"),
   "ledger.checkpointEvery": idle(count(1), 1_000, "changes between checkpoints"),
   "executors.forget": key(atOnce, "1h", "when an executor that owns nothing is forgotten"),
   "shutdown.timeout": key(atOnce, "20s", "how long a stop waits for its sessions"),

@@ -1,6 +1,6 @@
 import { isLoopback } from "../model/loopback.ts";
 import type { Config } from "./config.ts";
-import { KEY_NAMES, KEYS, type Key, type KeyName, type ValueOf } from "./keys.ts";
+import { KEY_NAMES, type KeyName, type ValueOf } from "./keys.ts";
 import { type Problem, problemAt } from "./source.ts";
 
 /** Rules between values, and values that this version does not serve yet. Each says what contradicts what, with both values. */
@@ -52,9 +52,9 @@ export function warnings(config: Config): readonly string[] {
     );
   }
   for (const key of KEY_NAMES) {
-    const isIdle = (KEYS[key] as Key<unknown>).idle === true;
-    if (isIdle && config.source(key).kind !== "default")
-      found.push(`${key} ${config.cite(key)} has no effect in this version`);
+    const idle = config.idle(key);
+    if (idle !== undefined && config.source(key).kind !== "default")
+      found.push(`${key} ${config.cite(key)} has no effect ${idle}`);
   }
   return found;
 }

@@ -175,11 +175,14 @@ function reasonsToWait(
   if (state.append !== undefined) reasons.push(`revision ${state.append.change.revision} is being committed`);
   else if (state.stale && general === undefined) reasons.push("a decision is due");
   for (const { table, releasing, unowned } of tables) {
-    if (releasing > 0) reasons.push(`table ${table}: ${releasing} partitions are being given back`);
+    if (releasing > 0)
+      reasons.push(
+        `table ${table}: ${releasing === 1 ? "1 partition is" : `${releasing} partitions are`} being given back`,
+      );
     for (const { partitions, reason, to } of unowned) {
       if (SETTLED_REASONS.has(reason) || reason === "forming") continue;
       reasons.push(
-        `table ${table}: ${partitions.size} partitions unowned: ${reason}${to === undefined ? "" : ` for ${to}`}`,
+        `table ${table}: ${partitions.size} partition${partitions.size === 1 ? "" : "s"} unowned: ${reason}${to === undefined ? "" : ` for ${to}`}`,
       );
     }
   }
@@ -188,9 +191,12 @@ function reasonsToWait(
     if (executor.suspect) reasons.push(`executor ${executor.executor}: suspect`);
     else if (executor.unacked !== undefined)
       reasons.push(`executor ${executor.executor}: push ${executor.unacked.revision} is not acknowledged`);
-    else if (executor.ready < executor.owned)
-      reasons.push(`executor ${executor.executor}: ${executor.owned - executor.ready} partitions are not ready`);
-    else if (
+    else if (executor.ready < executor.owned) {
+      const missing = executor.owned - executor.ready;
+      reasons.push(
+        `executor ${executor.executor}: ${missing === 1 ? "1 partition is" : `${missing} partitions are`} not ready`,
+      );
+    } else if (
       member !== undefined &&
       registration(state, member) !== undefined &&
       state.undelivered.has(member.executor)

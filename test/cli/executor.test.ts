@@ -66,6 +66,42 @@ describe("executor", () => {
     expect(out).toContain(`${taken.partitions} reserved for b`);
   });
 
+  test("SIGINT leaves for good: what it owned goes to the others at once, and nothing is kept for it", async () => {
+    const scheduler = await withTable("--partitions=4", "--formation-expect=2", "--formation-quiet=5s");
+    const [a, b] = [executor(scheduler, "a", "--auto"), executor(scheduler, "b", "--auto")];
+    await Promise.all([told(a, "grant"), told(b, "grant")]);
+    expect(await converged(scheduler)).toMatchObject({ code: 0 });
+    b.signal("SIGINT");
+    expect(await b.exit).toEqual({ code: 0, signal: null });
+    expect(await converged(scheduler)).toMatchObject({ code: 0 });
+    const { out } = await evenkeel(["status", "-o", "json", "--url", scheduler.url]);
+    expect(JSON.parse(out)).toMatchObject({ tables: [{ owned: 4, unowned: [] }] });
+    // The last one has nobody to give anything to.
+    a.signal("SIGINT");
+    expect(await a.exit).toEqual({ code: 0, signal: null });
+  });
+
+  test("SIGINT without a scheduler ends at once, and with the lease if there was one", async () => {
+    const alone = new Running(["executor", "--id=a", "--url=http://127.0.0.1:1"]);
+    await alone.complaint("connecting to");
+    alone.signal("SIGINT");
+    expect(await alone.exit).toEqual({ code: 0, signal: null });
+
+    const scheduler = await withTable("--partitions=2", ...SHORT_LEASE);
+    const a = executor(scheduler, "a");
+    answer(a, "ready", await told(a, "grant"));
+    scheduler.process.signal("SIGKILL");
+    await scheduler.process.exit;
+    a.signal("SIGINT");
+    expect(await a.exit).toEqual({ code: 0, signal: null });
+    expect(JSON.parse(a.out.at(-1) ?? "")).toMatchObject({ type: "stop" });
+  });
+
+  test("--help says how each signal and the end of its input end it", async () => {
+    const { out } = await evenkeel(["executor", "--help"]);
+    for (const how of ["SIGTERM", "SIGINT", "end of its input"]) expect(out).toContain(how);
+  });
+
   test("what comes in one push is one line for each table and epoch, with keys where there are any", async () => {
     const scheduler = await withTable("--keys=eu,us");
     const a = executor(scheduler, "a");
@@ -90,7 +126,7 @@ describe("executor", () => {
     a.say(JSON.stringify({ type: "ready", table: "trips", partitions: "1,0", epoch: grant.epoch }));
     await a.complaint("line 3 of standard input is ignored: not a partition set");
     a.say(JSON.stringify({ type: "ready", table: "trips", partitions: "0", epoch: 1 }));
-    await a.complaint("line 4 of standard input is ignored: 1 of trips 0 under epoch 1 are not held");
+    await a.complaint("line 4 of standard input is ignored: 1 of trips 0 under epoch 1 is not held");
     answer(a, "released", grant);
     await a.complaint("line 5 of standard input is ignored: 2 of trips 0-1 under epoch");
     answer(a, "ready", grant);

@@ -107,13 +107,13 @@ describe("answers", () => {
     const { grant: granted } = grant(0);
     say("ready", "0");
     say("released", "0");
-    expect(notes).toEqual([expect.stringMatching(/^line 2 .* 1 of trips 0 under epoch 5 were not asked back/)]);
+    expect(notes).toEqual([expect.stringMatching(/^line 2 .* 1 of trips 0 under epoch 5 was not asked back/)]);
     const unload = handlers.onRevoke(granted, { reason: "revoked", stopMs: 900 });
     expect(await outcome(unload)).toBe("pending");
     say("released", "0");
     expect(await outcome(unload)).toBe("resolved");
     say("released", "0");
-    expect(notes.at(-1)).toMatch(/^line 4 .* are not held, or no longer/);
+    expect(notes.at(-1)).toMatch(/^line 4 .* is not held, or no longer/);
   });
 
   test("a partition that is asked back while it loads is asked back like any other", async () => {

@@ -99,14 +99,15 @@ const STATUS: Status = {
 describe("a command line that is not understood", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["statsu", "evenkeel: unknown command 'statsu' (Did you mean status?); see evenkeel --help"],
-    ["status --ulr x", "evenkeel: unknown option '--ulr' (Did you mean --url?); see evenkeel --help"],
+    ["status --ulr x", "evenkeel: unknown option '--ulr' (Did you mean --url?); see evenkeel status --help"],
+    ["tables creat a", "(Did you mean create?); see evenkeel tables --help"],
     ["status --url ftp://x", "evenkeel: option '--url <url>' argument 'ftp://x' is invalid. Write an address"],
     ["status -o xml", "Allowed choices are table, wide, json, jsonl, yaml"],
     ["status --timeout soon", "argument 'soon' is invalid. Write a duration"],
     ["status extra", "too many arguments"],
-    ["wait", "required option '--for <state>' not specified"],
-    ["tables create", "missing required argument 'name'"],
-    ["tables create a", "evenkeel: say either --partitions N or --keys a,b"],
+    ["wait --for ever", "Allowed choices are converged; see evenkeel wait --help"],
+    ["tables create", "missing required argument 'name'; see evenkeel tables create --help"],
+    ["tables create a", "evenkeel: say either --partitions N or --keys a,b; see evenkeel tables create --help"],
     ["tables create a --partitions 1 --keys b", "evenkeel: say either --partitions N or --keys a,b"],
     ["tables create a --partitions 0", "Write a whole number, 1 or more"],
     ["tables create a --partitions 1 --selector x", "Write LABEL=VALUE"],
@@ -229,7 +230,7 @@ describe("wait --for converged", () => {
       if (asked === 1) return { status: 503, body: { code: "not-ready", detail: "starting" } };
       return { body: asked < 4 ? STATUS : { ...STATUS, state: "converged", converged: true, waitingFor: [] } };
     });
-    const { exit, out, notes } = await evenkeel(`wait --for converged --timeout 10s -o json --url ${url}`);
+    const { exit, out, notes } = await evenkeel(`wait --timeout 10s -o json --url ${url}`);
     expect({ exit, notes, asked }).toEqual({ exit: 0, notes: [], asked: 4 });
     expect(JSON.parse(out)).toMatchObject({ converged: true });
   });
@@ -280,6 +281,15 @@ events      2  exclusive  30s   count    api     present        7  eu,us
 `);
   });
 
+  test("list counts the partitions that there are, as status does: removed keys apart", async () => {
+    const url = await answering(() => ({ body: { tables: [{ ...table, count: 3, keys: ["eu", null, "us"] }] } }));
+    const { out } = await evenkeel(`tables list -o wide --url ${url}`);
+    expect(out).toMatch(/^events +2 .* eu,\(retired\),us$/m);
+    expect(JSON.parse((await evenkeel(`tables list -o json --url ${url}`)).out)).toMatchObject({
+      tables: [{ count: 3 }],
+    });
+  });
+
   test("list gives a line for each as jsonl", async () => {
     const url = await answering(() => ({ body: { tables: [table, { ...table, name: "trips" }] } }));
     const lines = (await evenkeel(`tables list -o jsonl --url ${url}`)).out.trimEnd().split("\n");
@@ -318,6 +328,27 @@ describe("config", () => {
     expect(notes).toEqual([]);
     const inMemory = await evenkeel("config print --store memory:");
     expect(inMemory.notes).toEqual([expect.stringContaining("warning: store memory:")]);
+  });
+
+  test("keys without effect are marked, in what it prints and in the help of serve", async () => {
+    const { out } = await evenkeel("config print --store memory:");
+    expect(out).toMatch(/^breaker\.share +0\.5 +default \(no effect yet\)$/m);
+    expect(out).toMatch(/^ledger\.retain +7d +default \(no effect but with sqlite\)$/m);
+    expect((await evenkeel("config print --store sqlite:a.db")).out).toMatch(/^ledger\.retain +7d +default$/m);
+    const items = (await evenkeel("config print -o jsonl")).out.trimEnd().split("\n");
+    const idle = items.map((item) => JSON.parse(item) as { key: string; idle?: true }).filter((item) => item.idle);
+    expect(idle.map(({ key }) => key.split(".")[0])).toEqual(
+      expect.arrayContaining(["breaker", "flapping", "rejection", "leadership"]),
+    );
+
+    const help = (await evenkeel("serve --help")).out.replaceAll(/\s+/g, " ");
+    const remarkOf = (flag: string) =>
+      /\(no effect [a-z ]+\)/.exec(help.split(`${flag} <`)[1]?.split(" --")[0] ?? "")?.[0];
+    for (const flag of ["--breaker-share", "--flapping-drops", "--rejection-poison-after", "--leadership-ttl"]) {
+      expect(remarkOf(flag)).toBe("(no effect yet)");
+    }
+    expect(remarkOf("--ledger-retain")).toBe("(no effect but with sqlite)");
+    expect(remarkOf("--rejection-backoff")).toBeUndefined();
   });
 
   test("what it prints as yaml is a file that means the same", async () => {

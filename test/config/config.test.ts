@@ -248,8 +248,12 @@ describe("refused, with place and both values", () => {
 
   test("what is accepted but has no effect yet is said", () => {
     expect(warnings(load("breaker: { share: 0.4 }"))).toContain(
-      "breaker.share 0.4 (evenkeel.yaml:1) has no effect in this version",
+      "breaker.share 0.4 (evenkeel.yaml:1) has no effect yet",
     );
+    expect(warnings(load("ledger: { retain: 1d }\nstore: 'memory:'"))).toContain(
+      "ledger.retain 1d (evenkeel.yaml:1) has no effect but with sqlite",
+    );
+    expect(warnings(load("ledger: { retain: 1d }\nstore: sqlite:a.db"))).toEqual([]);
   });
 });
 

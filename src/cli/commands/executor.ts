@@ -77,7 +77,13 @@ Lines on standard output:
 Answers on standard input:
   {"type":"ready","table":"trips","partitions":"0-3","epoch":12}
   {"type":"released","table":"trips","partitions":"0-1","epoch":12}
-  {"type":"failed","table":"trips","partitions":"2","epoch":12,"reason":"disk full","retryable":false}`;
+  {"type":"failed","table":"trips","partitions":"2","epoch":12,"reason":"disk full","retryable":false}
+
+How it ends, with 0 once nothing is owned any more, or when its lease is over:
+  SIGTERM            leaves for a restart: all is asked back at once, and its place is kept for this id for loss.return
+  SIGINT (Ctrl-C)    leaves for good: what it owns goes to the others at once, as far as there are any
+  end of its input   as SIGTERM, since nobody answers any more; not with --exec or --auto
+  a second signal    ends the process at once, without a word to the scheduler`;
 
 async function runExecutor(options: Options, context: Context): Promise<void> {
   const signals = new StopSignals(context.note);
@@ -87,11 +93,11 @@ async function runExecutor(options: Options, context: Context): Promise<void> {
     context,
     note,
     giveUp: ({ table, partition }, error) => void executor?.fail(table, partition, error),
-    leave: () => leave(executor),
+    leave: () => leaveForRestart(executor),
   });
   try {
     executor = connect(options, way.handlers);
-    void signals.first.then(() => leave(executor));
+    void signals.first.then((signal) => (signal === "SIGINT" ? leaveForGood(executor) : leaveForRestart(executor)));
     void noteStatuses(executor, note);
     const closed = await executor.closed;
     await way.finish(closed);
@@ -102,15 +108,23 @@ async function runExecutor(options: Options, context: Context): Promise<void> {
 }
 
 /** Asks everything back at once, and keeps this executor's place for its next process. How it ends comes as `closed`. */
-function leave(executor: Executor | undefined): void {
+function leaveForRestart(executor: Executor | undefined): void {
   executor?.leave({ mode: "restart" }).catch(() => {});
+}
+
+/** Has everything moved to others first. Without a scheduler that could do that, it is over with the lease. */
+async function leaveForGood(executor: Executor | undefined): Promise<void> {
+  executor?.leave({ mode: "move" }).catch(() => {});
+  for await (const { state, leaseLeftMs } of executor?.statuses() ?? []) {
+    if (state === "connecting" && leaseLeftMs === 0) leaveForRestart(executor);
+  }
 }
 
 function connect({ id, url, exec: _exec, auto: _auto, ...traits }: Options, handlers: ExecutorHandlers): Executor {
   try {
     return connectExecutor({ ...traits, executor: id, urls: url.split(",") }, handlers);
   } catch (error) {
-    throw error instanceof ConfigurationError ? usage(error.message) : error;
+    throw error instanceof ConfigurationError ? usage(error.message, "see evenkeel executor --help") : error;
   }
 }
 

@@ -73,7 +73,9 @@ function withCommon(command: Command): Command {
 }
 
 function requestOf({ partitions, keys, handoff, stop, balance, selector }: CreateOptions): TableRequest {
-  if ((partitions === undefined) === (keys === undefined)) throw usage("say either --partitions N or --keys a,b");
+  if ((partitions === undefined) === (keys === undefined)) {
+    throw usage("say either --partitions N or --keys a,b", "see evenkeel tables create --help");
+  }
   return {
     ...(partitions === undefined ? {} : { partitions }),
     ...(keys === undefined ? {} : { keys }),
@@ -99,7 +101,8 @@ function tableOf(tables: readonly TableView[]): Table {
     ],
     rows: tables.map(({ name, count, handoff, stop, balance, origin, removing, created, keys }) => [
       name,
-      count,
+      // As the status counts them: a removed key is no partition any more, although its number stays taken.
+      keys?.filter((key) => key !== null).length ?? count,
       handoff,
       stop,
       balance,

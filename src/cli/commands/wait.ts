@@ -20,7 +20,7 @@ export function addWait(program: Command, context: Context): void {
   const command = program
     .command("wait")
     .description("wait until everything is owned, acknowledged and loaded, and nothing is in flight")
-    .addOption(new Option("--for <state>", "what to wait for").choices(["converged"]).makeOptionMandatory());
+    .addOption(new Option("--for <state>", "what to wait for").choices(["converged"]).default("converged"));
   addOutput(addTimeout(addConnectOptions(command), 60_000, "longest wait")).action(async (options: Options) => {
     const status = await waitUntilConverged(
       adminOf({ ...options, timeout: Math.min(options.timeout, ANSWER_MS) }),

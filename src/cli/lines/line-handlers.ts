@@ -92,8 +92,9 @@ export class LineHandlers implements ExecutorHandlers {
       else told.released();
     }
     const what = `of ${answer.table} ${answer.partitions} under epoch ${answer.epoch}`;
-    if (unasked > 0) throw new LineError(`${unasked} ${what} were not asked back; to give one up, say failed`);
-    if (unknown > 0) throw new LineError(`${unknown} ${what} are not held, or no longer`);
+    const were = unasked === 1 ? "was" : "were";
+    if (unasked > 0) throw new LineError(`${unasked} ${what} ${were} not asked back; to give one up, say failed`);
+    if (unknown > 0) throw new LineError(`${unknown} ${what} ${unknown === 1 ? "is" : "are"} not held, or no longer`);
   }
 
   #markReady(told: Told): void {
