@@ -6,6 +6,7 @@ import { step } from "../../src/core/step.ts";
 import type { Change } from "../../src/model/change.ts";
 import { executorId, instanceId, type SessionId, sessionId, tableName } from "../../src/model/ids.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../../src/model/settings.ts";
+import { type Cost, timed } from "./rounds.ts";
 import { idOf, tableSizes, type WorldSize } from "./worlds.ts";
 
 /** No window waits, and a whole share moves at once: what is measured is work, not waiting. */
@@ -16,14 +17,12 @@ const SETTINGS: Settings = {
   moves: { perExecutor: 1_000_000, total: 1_000_000 },
 };
 
-/** What each turn took until nothing was left to do. */
+/** What the turns took until nothing was left to do. */
 export interface Cycle {
-  /** The turn that decided: events, plan and change. */
-  readonly decideMs: number;
-  /** The turn in which that change was committed: fold, comparison and pushes. */
-  readonly commitMs: number;
+  /** The turn that decided (events, plan and change) and the one in which that was committed (fold, comparison, pushes). */
+  readonly decided: Cost;
   /** All turns, until what was asked back was released, given on and acknowledged. */
-  readonly allMs: number;
+  readonly all: Cost;
   readonly turns: number;
   readonly pushes: number;
 }
@@ -65,21 +64,22 @@ export class Fleet {
 
   /** Turns until nothing happens any more. */
   run(events: readonly Event[]): Cycle {
-    const took: number[] = [];
+    const took: Cost[] = [];
     let pushes = 0;
-    let commitMs = Number.NaN;
-    for (let inbox = [...events]; inbox.length > 0; ) {
-      const startedAt = performance.now();
-      const { state, effects } = step(this.state, inbox, 0);
-      took.push(performance.now() - startedAt);
-      if (Number.isNaN(commitMs) && inbox.some(({ type }) => type === "change.committed")) commitMs = took.at(-1) ?? 0;
-      this.state = state;
+    let effects: readonly Effect[] = [];
+    for (let inbox = [...events]; inbox.length > 0; inbox = effects.flatMap(follow)) {
+      const turn = timed(() => {
+        ({ state: this.state, effects } = step(this.state, inbox, 0));
+      });
+      took.push(turn);
       pushes += effects.filter(({ type }) => type === "session.push").length;
-      inbox = effects.flatMap(follow);
     }
-    const allMs = took.reduce((sum, ms) => sum + ms, 0);
-    return { decideMs: took[0] ?? Number.NaN, commitMs, allMs, turns: took.length, pushes };
+    return { decided: sum(took.slice(0, 2)), all: sum(took), turns: took.length, pushes };
   }
+}
+
+function sum(costs: readonly Cost[]): Cost {
+  return costs.reduce((all, { cpu, wall }) => ({ cpu: all.cpu + cpu, wall: all.wall + wall }), { cpu: 0, wall: 0 });
 }
 
 /** What a store and an obedient executor make of an effect. */

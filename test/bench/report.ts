@@ -27,7 +27,17 @@ export const LATER: readonly string[] = [
   "simulator, times real time on one core: comes with the simulator",
 ];
 
-const HEADINGS = ["what", "floor", "evenkeel", "ratio", "goal", "met", "row", "foreign CPUs"];
+const HEADINGS = [
+  "what",
+  "floor",
+  "evenkeel",
+  "ratio",
+  "goal",
+  "met",
+  "beside: floor, evenkeel",
+  "row",
+  "foreign CPUs",
+];
 
 export function writeTable(report: Report, later: readonly string[]): string {
   const rows = [HEADINGS, ...cells(report)];
@@ -63,7 +73,7 @@ function headline({ machine, date, rounds, quick, large }: Report): string {
 function cells({ results }: Report): string[][] {
   return results.flatMap(({ name, figures, error, foreignCpus }) => {
     const foreign = foreignCpus === undefined ? "?" : foreignCpus.toFixed(1);
-    if (error !== undefined) return [[name, "", "", "", "", "failed", name, foreign]];
+    if (error !== undefined) return [[name, "", "", "", "", "failed", "", name, foreign]];
     return figures.map((figure) => [
       figure.what,
       amount(figure.floor, figure.unit),
@@ -71,6 +81,7 @@ function cells({ results }: Report): string[][] {
       times(ratioOf(figure)),
       describeGoal(figure),
       { true: "yes", false: "no", undefined: "–" }[`${isMet(figure)}`],
+      describeBeside(figure),
       name,
       foreign,
     ]);
@@ -93,6 +104,12 @@ function describeGoal({ goal: { maxRatio, max }, unit }: Figure): string {
     ...(maxRatio === undefined ? [] : [`≤ ${maxRatio} ×`]),
   ];
   return parts.length === 0 ? "–" : parts.join(", ");
+}
+
+function describeBeside({ beside, unit }: Figure): string {
+  if (beside === undefined) return "";
+  const floor = beside.floor === undefined ? "" : `${digits(beside.floor)}, `;
+  return `${beside.of} ${floor}${digits(beside.subject)} ${unit}`;
 }
 
 function amount(value: number | undefined, unit: string): string {

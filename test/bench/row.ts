@@ -21,6 +21,8 @@ export interface Figure {
   /** Absent where nothing can be done cheaper, as for a count. */
   readonly floor?: number;
   readonly subject: number;
+  /** The other way to count the same, which no goal judges: wall time where the figure is CPU time, and the reverse. */
+  readonly beside?: { readonly of: "wall" | "CPU"; readonly floor?: number; readonly subject: number };
   readonly goal: Goal;
   readonly note?: string;
 }

@@ -8,6 +8,7 @@ import { cpuMicros, settledMemory } from "../usage.ts";
 /** The floor of everything with sockets: a bare `net` server in a process of its own. */
 
 const sockets = new Set<Socket>();
+let writes: readonly { readonly socket: Socket; readonly bytes: Buffer }[] = [];
 
 const WELCOME = {
   type: "welcome",
@@ -44,17 +45,18 @@ const commands = {
   },
   cpu: cpuMicros,
   memory: settledMemory,
-  /** Writes to each socket, once a wave, the bytes that a scheduler would write: made before, and timed without that. */
-  write: async ({ waves, distinct }: { waves: number; distinct: boolean }): Promise<number> => {
-    const writes = [...sockets].map((socket, at) => {
+  /** Makes the bytes that a scheduler would write, so that writing them is all that is measured. */
+  prepare: (distinct: boolean) => {
+    writes = [...sockets].map((socket, at) => {
       return { socket, bytes: Buffer.concat(pagePush(samplePush(distinct ? at : 0)).map(serverFrame)) };
     });
-    const before = cpuMicros();
+  },
+  /** Writes what was prepared to each socket, once a wave. */
+  write: async (waves: number): Promise<void> => {
     for (let wave = 0; wave < waves; wave++) {
       for (const { socket, bytes } of writes) socket.write(bytes);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return before;
   },
   /** Writes a push to each socket as a JSON line. */
   writeLines: () => {

@@ -1,14 +1,14 @@
 import { computePlan } from "../../../src/plan/plan.ts";
 import type { PlanInput, PlannedTable } from "../../../src/plan/types.ts";
 import { serve } from "../peer.ts";
-import { median, timed } from "../rounds.ts";
+import { type Cost, medianCost, timed } from "../rounds.ts";
 import { coldWorld, countMoves, histogram, joined, left, ownedWorld, type WorldSize } from "../worlds.ts";
 
 /** A process that plans: a new one for each first call, since what the compiler has seen stays with a process. */
 
 export interface Planned {
-  readonly floorMs: number;
-  readonly planMs: number;
+  readonly floor: Cost;
+  readonly plan: Cost;
   readonly moves: number;
   /** Most memory that the process has had so far, in bytes, its start included. */
   readonly peak: number;
@@ -46,14 +46,14 @@ export type PlannerCommands = typeof commands;
 function plan(input: PlanInput): Planned {
   // The floor is that of compiled code also where the plan is a first call.
   const passes = Array.from({ length: FLOOR_PASSES }, () => timed(() => histogram(input)));
-  const floorMs = median(passes.slice(1));
+  const floor = medianCost(passes.slice(1));
   let tables: readonly PlannedTable[] = [];
-  const planMs = timed(() => {
+  const took = timed(() => {
     tables = computePlan(input).tables;
   });
   const owners = tables.map(({ owner }) => owner);
   world = ownedBy(input, owners);
-  return { floorMs, planMs, moves: countMoves(input, tables), peak: process.resourceUsage().maxRSS * 1024 };
+  return { floor, plan: took, moves: countMoves(input, tables), peak: process.resourceUsage().maxRSS * 1024 };
 }
 
 function ownedBy(input: PlanInput, owners: readonly Int32Array[]): PlanInput {

@@ -2,7 +2,7 @@ import { Peer, withPeers } from "../peer.ts";
 import type { ClientCommands } from "../peers/client.ts";
 import type { NetCommands } from "../peers/net-server.ts";
 import type { SchedulerCommands } from "../peers/scheduler.ts";
-import { median } from "../rounds.ts";
+import { byWall, type Cost, median, medianCost, metered } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 import { PATIENT } from "../settings.ts";
 
@@ -21,46 +21,54 @@ async function measure({ rounds }: RowOptions): Promise<readonly Figure[]> {
     const netPort = await net.ask("start", "json");
     await scheduler.ask("putTable", { name: "trips", count: (rounds + 1) * HELLOS * PARTITIONS_EACH });
     await client.ask("automatic", false);
-    const floors: number[] = [];
-    const subjects = { new: [] as number[], known: [] as number[] };
+    const floors: Cost[] = [];
+    const subjects = { fresh: [] as Cost[], known: [] as Cost[] };
+    const ofNet = () => net.ask("cpu");
+    const ofScheduler = () => scheduler.ask("cpu");
     for (let round = 0; round <= rounds; round++) {
       const ids = `R${round}-`;
-      const floor = await helloInTurn(client, { port: netPort, framing: "lines", upgrade: false, ids });
+      const floor = await helloInTurn(ofNet, client, { port: netPort, framing: "lines", upgrade: false, ids });
       const onScheduler = { port: schedulerPort, framing: "websocket", upgrade: true, ids } as const;
-      const first = await helloInTurn(client, onScheduler);
-      const again = await helloInTurn(client, { ...onScheduler, attempts: 1 });
+      const fresh = await helloInTurn(ofScheduler, client, onScheduler);
+      const known = await helloInTurn(ofScheduler, client, { ...onScheduler, attempts: 1 });
       // The first round only warms both.
       if (round === 0) continue;
       floors.push(floor);
-      subjects.new.push(first);
-      subjects.known.push(again);
+      subjects.fresh.push(fresh);
+      subjects.known.push(known);
     }
-    const floor = median(floors);
+    const floor = medianCost(floors);
     return [
       {
         what: "hello → snapshot, a new executor, with its commit",
         unit: "ms",
-        floor,
-        subject: median(subjects.new),
+        ...byWall({ floor, subject: medianCost(subjects.fresh) }),
         goal: {},
         note: "the goal of 1.5 × counts 2 fdatasync on both sides, and is judged with the durable store",
       },
       {
         what: "hello → snapshot, a known executor",
         unit: "ms",
-        floor,
-        subject: median(subjects.known),
+        ...byWall({ floor, subject: medianCost(subjects.known) }),
         goal: { maxRatio: 1.5 },
       },
     ];
   });
 }
 
-async function helloInTurn(client: Peer<ClientCommands>, options: OpenedAs): Promise<number> {
+/** Per hello: the median of their times, and the server's CPU time over all of them. */
+async function helloInTurn(
+  cpuMicros: () => Promise<number>,
+  client: Peer<ClientCommands>,
+  options: OpenedAs,
+): Promise<Cost> {
   await client.ask("open", { ...options, count: HELLOS });
-  const took = await client.ask("helloInTurn", { capacity: PARTITIONS_EACH });
+  let took: readonly number[] = [];
+  const { cpu } = await metered(cpuMicros, async () => {
+    took = await client.ask("helloInTurn", { capacity: PARTITIONS_EACH });
+  });
   await client.ask("close");
-  return median(took);
+  return { cpu: cpu / HELLOS, wall: median(took) };
 }
 
 interface OpenedAs {

@@ -2,7 +2,7 @@ import { Peer, withPeers } from "../peer.ts";
 import type { ClientCommands } from "../peers/client.ts";
 import type { NetCommands } from "../peers/net-server.ts";
 import type { SchedulerCommands } from "../peers/scheduler.ts";
-import { interleave } from "../rounds.ts";
+import { byCpu, interleave, metered } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 import { PATIENT } from "../settings.ts";
 
@@ -38,25 +38,30 @@ async function measure({ rounds, quick }: RowOptions): Promise<readonly Figure[]
       ids: "E",
     });
     const each = quick ? ACKS / 3 : ACKS;
-    const send = async (cpu: () => Promise<number>, client: Peer<ClientCommands>, atOnce: boolean) => {
-      const before = await cpu();
-      // A revision that was acknowledged long ago: valid, and nothing follows from it.
-      await client.ask("acks", { each, revision: 1, atOnce });
-      return ((await cpu()) - before) / (SESSIONS * (each + 1));
-    };
-    const floor = (atOnce: boolean) => send(() => net.ask("cpu"), toNet, atOnce);
-    const subject = (atOnce: boolean) => send(() => scheduler.ask("cpu"), toScheduler, atOnce);
+    // A revision that was acknowledged long ago: valid, and nothing follows from it.
+    const send = (client: Peer<ClientCommands>, atOnce: boolean) => client.ask("acks", { each, revision: 1, atOnce });
+    const floor = (atOnce: boolean) =>
+      metered(
+        () => net.ask("cpu"),
+        () => send(toNet, atOnce),
+      );
+    const subject = (atOnce: boolean) =>
+      metered(
+        () => scheduler.ask("cpu"),
+        () => send(toScheduler, atOnce),
+      );
     const figures: Figure[] = [];
     for (const atOnce of [false, true]) {
       await floor(atOnce);
       await subject(atOnce);
       const pair = await interleave(
         rounds,
+        1_000 / (SESSIONS * (each + 1)),
         () => floor(atOnce),
         () => subject(atOnce),
       );
       const what = atOnce ? `inbound acks, ${each} in one burst, CPU each` : "inbound acks, one at a time, CPU each";
-      figures.push({ what, unit: "µs", ...pair, goal: { maxRatio: 1.6 } });
+      figures.push({ what, unit: "µs", ...byCpu(pair), goal: { maxRatio: 1.6 } });
     }
     return figures;
   });

@@ -1,6 +1,6 @@
 import { Peer, withPeers } from "../peer.ts";
 import type { Planned, PlannerCommands } from "../peers/planner.ts";
-import { median, quantile } from "../rounds.ts";
+import { byWall, median, medianCost, quantile } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 import { MILLION, THOUSAND_EXECUTORS, type WorldSize } from "../worlds.ts";
 
@@ -50,19 +50,19 @@ async function measureEvents({ rounds, quick }: RowOptions): Promise<readonly Fi
   const goal = { max: 3, maxRatio: 5 };
   const note = "recomputed in full in this version; the incremental planner comes later";
   return [
-    { ...figure("plan, one join, settled", joins, goal), note },
-    { ...figure("plan, one leave, settled", leaves, goal), note },
+    figure("plan, one join, settled", joins, goal, note),
+    figure("plan, one leave, settled", leaves, goal, note),
     {
       what: "plan, join and leave, p90 of the chain",
       unit: "ms",
       subject: quantile(
-        [...joins, ...leaves].map(({ planMs }) => planMs),
+        [...joins, ...leaves].map(({ plan }) => plan.wall),
         0.9,
       ),
       goal: { max: 6 },
       note,
     },
-    { ...figure("plan, one join, first call of a process", first, { max: 40 }), note },
+    figure("plan, one join, first call of a process", first, { max: 40 }, note),
   ];
 }
 
@@ -101,14 +101,17 @@ async function onSettledWorld<Result>(
   });
 }
 
-function figure(what: string, planned: readonly Planned[], goal: Figure["goal"]): Figure {
+function figure(what: string, planned: readonly Planned[], goal: Figure["goal"], note?: string): Figure {
   const moves = median(planned.map((each) => each.moves));
+  const notes = [...(moves === 0 ? [] : [`${moves} moves`]), ...(note === undefined ? [] : [note])];
   return {
     what,
     unit: "ms",
-    floor: median(planned.map(({ floorMs }) => floorMs)),
-    subject: median(planned.map(({ planMs }) => planMs)),
+    ...byWall({
+      floor: medianCost(planned.map(({ floor }) => floor)),
+      subject: medianCost(planned.map(({ plan }) => plan)),
+    }),
     goal,
-    ...(moves === 0 ? {} : { note: `${moves} moves` }),
+    ...(notes.length === 0 ? {} : { note: notes.join("; ") }),
   };
 }

@@ -2,30 +2,29 @@ import { Peer, withPeers } from "../peer.ts";
 import type { ClientCommands } from "../peers/client.ts";
 import type { GatewayCommands } from "../peers/gateway.ts";
 import type { NetCommands } from "../peers/net-server.ts";
-import { interleave } from "../rounds.ts";
+import { byCpu, interleave, metered } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 
 /** Pushes through the gateway against a bare server that writes the same bytes, made before. Server CPU of each message. */
 export const push: Row = { name: "push", measure };
 
-const WAVES = 40;
+const WAVES = 12;
 
 async function measure({ rounds, quick, large }: RowOptions): Promise<readonly Figure[]> {
   const sessions = large ? 10_000 : 1_000;
-  const waves = quick || large ? WAVES / 4 : WAVES;
-  const figures = await measureLevel("silent", sessions, waves, rounds);
-  const logged = await measureLevel("info", sessions, waves, rounds);
+  const waves = quick || large ? WAVES / 3 : WAVES;
+  const figures = await measureLevel("silent", [false, true], { sessions, waves, rounds });
+  const logged = await measureLevel("info", [true], { sessions, waves, rounds });
   return [
     ...figures.map((figure) => ({ ...figure, note: "logs off" })),
-    ...logged.slice(1).map((figure) => ({ ...figure, what: `${figure.what}, each logged`, goal: {} })),
+    ...logged.map((figure) => ({ ...figure, what: `${figure.what}, each logged`, goal: {} })),
   ];
 }
 
 async function measureLevel(
   level: "info" | "silent",
-  sessions: number,
-  waves: number,
-  rounds: number,
+  kinds: readonly boolean[],
+  { sessions, waves, rounds }: { readonly sessions: number; readonly waves: number; readonly rounds: number },
 ): Promise<readonly Figure[]> {
   const gateway = new Peer<GatewayCommands>("peers/gateway");
   const net = new Peer<NetCommands>("peers/net-server");
@@ -37,29 +36,37 @@ async function measureLevel(
     await net.ask("accepted", sessions);
     const messages = sessions * waves;
     const floor = async (distinct: boolean) => {
-      await toNet.ask("mark");
-      const before = await net.ask("write", { waves, distinct });
-      await toNet.ask("received", messages);
-      return ((await net.ask("cpu")) - before) / messages;
+      await net.ask("prepare", distinct);
+      return metered(
+        () => net.ask("cpu"),
+        () => toAll(toNet, messages, () => net.ask("write", waves)),
+      );
     };
-    const subject = async (distinct: boolean) => {
-      await toGateway.ask("mark");
-      const before = await gateway.ask("push", { waves, distinct });
-      await toGateway.ask("received", messages);
-      return ((await gateway.ask("cpu")) - before) / messages;
-    };
+    const subject = (distinct: boolean) =>
+      metered(
+        () => gateway.ask("cpu"),
+        () => toAll(toGateway, messages, () => gateway.ask("push", { waves, distinct })),
+      );
     const figures: Figure[] = [];
-    for (const distinct of [false, true]) {
+    for (const distinct of kinds) {
       await floor(distinct);
       await subject(distinct);
       const pair = await interleave(
         rounds,
+        1_000 / messages,
         () => floor(distinct),
         () => subject(distinct),
       );
       const what = `${distinct ? "distinct small pushes" : "the same push"} to ${sessions.toLocaleString("en")} sessions, CPU each`;
-      figures.push({ what, unit: "µs", ...pair, goal: { maxRatio: distinct ? 1.6 : 1.35 } });
+      figures.push({ what, unit: "µs", ...byCpu(pair), goal: { maxRatio: distinct ? 1.6 : 1.35 } });
     }
     return figures;
   });
+}
+
+/** From the first write until the clients have read everything. */
+async function toAll(client: Peer<ClientCommands>, messages: number, write: () => Promise<void>): Promise<void> {
+  await client.ask("mark");
+  await write();
+  await client.ask("received", messages);
 }

@@ -2,7 +2,7 @@ import { Peer, withPeers } from "../peer.ts";
 import type { ClientCommands } from "../peers/client.ts";
 import type { NetCommands } from "../peers/net-server.ts";
 import type { SchedulerCommands } from "../peers/scheduler.ts";
-import { median } from "../rounds.ts";
+import { byCpu, type Cost, median, medianCost, metered } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 import { PATIENT } from "../settings.ts";
 
@@ -25,8 +25,8 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
     await toScheduler.ask("open", { ...common, port, framing: "websocket", upgrade: true, hello: {} });
     await toNet.ask("open", { ...common, port: await net.ask("start", "json"), framing: "lines", upgrade: false });
     await net.ask("accepted", sessions);
-    const floors: number[] = [];
-    const subjects: number[] = [];
+    const floors: Cost[] = [];
+    const subjects: Cost[] = [];
     const stalls: number[] = [];
     for (let round = 0; round < rounds + WARM_UP; round++) {
       const floor = await spent(
@@ -49,8 +49,8 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
       {
         what: `${what}, CPU to the last ack`,
         unit: "ms",
-        floor: median(floors),
-        subject: median(subjects),
+
+        ...byCpu({ floor: medianCost(floors), subject: medianCost(subjects) }),
         goal: { maxRatio: 1.6 },
       },
       { what: `${what}, loop stall p99.9, planning included`, unit: "ms", subject: median(stalls), goal: { max: 50 } },
@@ -60,16 +60,16 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
 
 const WARM_UP = 3;
 
-/** CPU milliseconds of a server until each client has answered its push, and has had the answer to a renew after that. */
+/** What a server takes until each client has answered its push, and has had the answer to a renew after that. */
 async function spent(
   cpu: () => Promise<number>,
   client: Peer<ClientCommands>,
   sessions: number,
   work: () => Promise<unknown>,
-): Promise<number> {
+): Promise<Cost> {
   await client.ask("mark");
-  const before = await cpu();
-  await Promise.all([work(), client.ask("received", sessions)]);
-  await client.ask("barrier");
-  return ((await cpu()) - before) / 1_000;
+  return metered(cpu, async () => {
+    await Promise.all([work(), client.ask("received", sessions)]);
+    await client.ask("barrier");
+  });
 }

@@ -1,5 +1,5 @@
 import { Fleet } from "../fleet.ts";
-import { median, timed } from "../rounds.ts";
+import { byWall, type Cost, medianCost, timed } from "../rounds.ts";
 import type { Figure, Row, RowOptions } from "../row.ts";
 import { coldWorld, histogram, idOf, MILLION, ownedWorld, type WorldSize } from "../worlds.ts";
 
@@ -13,34 +13,32 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
   const fleet = new Fleet();
   fleet.form(size);
   const pass = onePass(size);
-  const floors: number[] = [];
-  const turns: number[] = [];
-  const cycles: number[] = [];
+  const floors: Cost[] = [];
+  const turns: Cost[] = [];
+  const cycles: Cost[] = [];
   let pushes = 0;
   for (let round = 0; round < rounds + WARM_UP; round++) {
     const floor = pass();
     const cycle = fleet.run([fleet.hello(idOf("J", round))]);
     if (round < WARM_UP) continue;
     floors.push(floor);
-    turns.push(cycle.decideMs + cycle.commitMs);
-    cycles.push(cycle.allMs);
+    turns.push(cycle.decided);
+    cycles.push(cycle.all);
     pushes = cycle.pushes;
   }
-  const floor = median(floors);
+  const floor = medianCost(floors);
   const where = `${size.partitions.toLocaleString("en")} × ${size.executors.toLocaleString("en")} × ${size.tables}`;
   return [
     {
       what: `turn of one join: plan, change, fold, projections; ${where}`,
       unit: "ms",
-      floor,
-      subject: median(turns),
+      ...byWall({ floor, subject: medianCost(turns) }),
       goal: { maxRatio: 40 },
     },
     {
       what: `one join to its last ack, all turns of the core; ${where}`,
       unit: "ms",
-      floor,
-      subject: median(cycles),
+      ...byWall({ floor, subject: medianCost(cycles) }),
       goal: {},
       note: `${pushes} pushes`,
     },
@@ -51,8 +49,8 @@ async function measure({ rounds, large }: RowOptions): Promise<readonly Figure[]
 const WARM_UP = 3;
 
 /** The floor at this size, in compiled code. */
-function onePass(size: WorldSize): () => number {
+function onePass(size: WorldSize): () => Cost {
   const owners = coldWorld(size).tables.map(({ owner }) => owner.map((_, at) => (at * 7_919) % size.executors));
   const world = ownedWorld(size.executors, owners);
-  return () => median([0, 1, 2, 3, 4].map(() => timed(() => histogram(world))));
+  return () => medianCost([0, 1, 2, 3, 4].map(() => timed(() => histogram(world))));
 }
