@@ -1,6 +1,7 @@
 import type { Grant, Handoff, Revoke, TableFacts } from "../model/grant.ts";
 import type { Epoch, TableName } from "../model/ids.ts";
 import type { Push } from "../protocol/paging.ts";
+import { CutWatch } from "./cut-watch.ts";
 import {
   byPlace,
   type Handle,
@@ -12,7 +13,7 @@ import {
   newHandle,
   type OpenHandle,
 } from "./handle.ts";
-import { type Reading, sleptSince, tightenLimit } from "./lease.ts";
+import { type Reading, tightenLimit } from "./lease.ts";
 import { type Place, Places } from "./places.ts";
 import { type Keys, keysOf, listingOf } from "./push-index.ts";
 import { type Owed, ReportBuilder } from "./reports.ts";
@@ -50,9 +51,7 @@ export class Holdings {
   readonly #places = new Places();
   /** What was told to stop, and is still waited for. */
   readonly #ending = new Set<OpenHandle>();
-  /** Nothing of it is overdue before this, by monotonic time, unless there was a sleep since `#cutFrom`. */
-  #cutAt = Number.POSITIVE_INFINITY;
-  #cutFrom: Reading | undefined;
+  readonly #watch = new CutWatch();
   #owned = 0;
   #ready = 0;
   readonly #patienceMs: number;
@@ -135,13 +134,11 @@ export class Holdings {
   /** Cuts what is past its limit, or past the patience for a handle that has none. */
   cutOverdue(at: Reading, marginMs: number): Steps {
     const draft = newDraft(at);
-    const hasSlept = this.#cutFrom !== undefined && sleptSince(this.#cutFrom, at, marginMs);
-    if (at.now < this.#cutAt && !hasSlept) return finish(draft);
-    this.#cutAt = Number.POSITIVE_INFINITY;
-    this.#cutFrom = undefined;
+    if (!this.#watch.mayBeDue(at, marginMs)) return finish(draft);
+    this.#watch.clear();
     for (const handle of this.#ending) {
       if (!isOverdue(handle, at, marginMs)) {
-        this.#watch(handle);
+        this.#watch.add(handle);
         continue;
       }
       this.#ending.delete(handle);
@@ -156,7 +153,7 @@ export class Holdings {
 
   /** When to look for handles to be cut by monotonic time, or earlier; Infinity if there are none. */
   nextCutAt(): number {
-    return this.#ending.size === 0 ? Number.POSITIVE_INFINITY : this.#cutAt;
+    return this.#watch.at;
   }
 
   /** Epoch under which the partition may be served at this moment, the lease apart. From the grant on, loaded or not. */
@@ -219,7 +216,7 @@ export class Holdings {
       for (const handle of place.ending) {
         if (!isCoveredBy(handle, revoke.epoch)) continue;
         handle.limit = handle.limit === undefined ? first : tightenLimit(handle.limit, draft.at, revoke.stopMs);
-        this.#watch(handle);
+        if (!handle.cut) this.#watch.add(handle);
       }
       this.#places.drop(place);
     }
@@ -304,7 +301,7 @@ export class Holdings {
     handle.patienceEndsAt = draft.at.now + this.#patienceMs;
     place.ending = [...place.ending, handle];
     this.#ending.add(handle);
-    this.#watch(handle);
+    this.#watch.add(handle);
     draft.stop.push(handle);
   }
 
@@ -312,17 +309,7 @@ export class Holdings {
   #withdraw(handle: OpenHandle, at: Reading): void {
     handle.serving = false;
     handle.patienceEndsAt ??= at.now + this.#patienceMs;
-    this.#watch(handle);
-  }
-
-  /** Sees to it that it is looked at when it is overdue. Looking too early costs little. */
-  #watch({ limit, patienceEndsAt, cut }: Handle): void {
-    if (cut) return;
-    this.#cutAt = Math.min(this.#cutAt, limit?.deadlineMs ?? this.#cutAt, patienceEndsAt ?? this.#cutAt);
-    if (limit === undefined) return;
-    const { appliedAt } = limit;
-    // The one from which most sleep counts: where wall time was least ahead of monotonic time.
-    if (this.#cutFrom === undefined || sleptSince(appliedAt, this.#cutFrom, 0)) this.#cutFrom = appliedAt;
+    if (!handle.cut) this.#watch.add(handle);
   }
 
   /** After a handle ended or was cut: the next may start, and releases may be owed. */

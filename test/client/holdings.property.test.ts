@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { epochOf, type Handle } from "../../src/client/handle.ts";
+import { epochOf, type Handle, isOverdue } from "../../src/client/handle.ts";
 import type { Steps } from "../../src/client/holdings.ts";
 import type { Grant } from "../../src/model/grant.ts";
 import { type Brief, MARGIN, push, Subject, T } from "./holdings-fixture.ts";
@@ -25,7 +25,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: fc.record({ kind: fc.constant("pass"), ms: fc.nat(2_000) }), weight: 3 },
   { arbitrary: fc.record({ kind: fc.constant("sleep"), ms: fc.nat(900) }), weight: 1 },
   { arbitrary: fc.record({ kind: fc.constantFrom("load", "fail", "end"), which: fc.nat(9) }), weight: 5 },
-  { arbitrary: fc.record({ kind: fc.constantFrom("cut", "stop-everything") }), weight: 1 },
+  { arbitrary: fc.record({ kind: fc.constantFrom("cut", "cut", "cut", "stop-everything") }), weight: 3 },
 ) as fc.Arbitrary<Step>;
 
 interface Revoked {
@@ -67,7 +67,7 @@ class Oracle {
       case "end":
         return this.settle(step.kind, step.which);
       case "cut":
-        return this.follow(this.subject.holdings.cutOverdue(this.subject.at, MARGIN));
+        return this.cut();
       case "stop-everything":
         this.granted.clear();
         this.revoked.clear();
@@ -153,7 +153,38 @@ class Oracle {
     }
   }
 
+  /** What is kept as running counts is what counting would give. */
+  checkCounts(): void {
+    const granted = [...this.granted.keys()].filter((p) => !this.failed.has(p));
+    const ready = granted.filter((p) => this.subject.holdings.current(T, p)?.state === "loaded");
+    expect(this.subject.holdings.counts()).toEqual({ owned: granted.length, ready: ready.length });
+  }
+
+  /** The next look at what is overdue never comes too late. */
+  checkCuts(): void {
+    for (const { limit, patienceEndsAt } of this.waited()) {
+      const end = Math.min(limit?.deadlineMs ?? Infinity, patienceEndsAt ?? Infinity);
+      expect(this.subject.holdings.nextCutAt()).toBeLessThanOrEqual(end);
+    }
+  }
+
+  waited(): readonly Handle[] {
+    return [...this.running].filter((one) => one.state === "stopping" && !one.cut);
+  }
+
+  /** Everything that is overdue by either clock is found. */
+  cut(): void {
+    const { holdings, at } = this.subject;
+    const overdue = this.waited().filter((one) => isOverdue(one, at, MARGIN));
+    const steps = holdings.cutOverdue(at, MARGIN);
+    expect(steps.cut).toEqual(expect.arrayContaining(overdue));
+    expect(steps.cut.length).toBe(overdue.length);
+    this.follow(steps);
+  }
+
   check(): void {
+    this.checkCounts();
+    this.checkCuts();
     for (let p = 0; p < PARTITIONS; p++) {
       const served = this.subject.serves(p);
       const granted = this.granted.get(p);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PATIENCE, STOP, Subject } from "./holdings-fixture.ts";
+import { MARGIN, PATIENCE, STOP, Subject } from "./holdings-fixture.ts";
 
 /** A subject that was granted partitions 0 and 1 at epoch 5 and has loaded them. */
 function loaded(): Subject {
@@ -81,6 +81,25 @@ describe("revokes", () => {
     subject.apply({ base: 6, revoke: [["0", 5]], grant: [["7", 7]] });
     subject.now = STOP;
     expect(subject.serves(0)).toBeUndefined();
+  });
+
+  it("P25: are cut for a sleep since their own push, whatever later ones began after it", () => {
+    const subject = loaded();
+    subject.apply({ base: 5, revoke: [["0", 5, 60_000]] });
+    subject.slept = 500;
+    subject.apply({
+      base: 6,
+      revoke: [
+        ["0", 5, 60_000],
+        ["1", 5, 60_000],
+      ],
+    });
+    subject.slept = MARGIN;
+    expect(subject.cutOverdue()).toEqual({});
+    subject.slept = MARGIN + 1;
+    expect(subject.cutOverdue()).toEqual({ cut: ["0@5"] });
+    subject.slept = MARGIN + 501;
+    expect(subject.cutOverdue()).toEqual({ cut: ["1@5"] });
   });
 
   it("P25: are served no longer once the machine has slept more than the margin since", () => {
