@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -63,6 +63,16 @@ describe("defaults", () => {
       "other.yaml cannot be read: there is no such file",
     );
   });
+});
+
+test("the file that the README shows is good, and every key of it has an effect", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const config = load(/```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? "");
+  expect(config.tables?.map(({ table, count }) => [table, count])).toEqual([
+    ["trips", 128],
+    ["events", 2],
+  ]);
+  expect(warnings(config)).toEqual([]);
 });
 
 describe("sources", () => {
