@@ -52,6 +52,18 @@ export function forgetFailures(state: CoreState, member: Member, ready: readonly
   }
 }
 
+/** Forgets failures of which nobody will ask again: their executor or their table is gone. */
+export function dropFailures(
+  state: CoreState,
+  gone: { readonly executor?: ExecutorId; readonly table?: TableName },
+): void {
+  for (const [key, { executor, table }] of state.backoffs) {
+    if (executor !== gone.executor && table !== gone.table) continue;
+    state.backoffs.delete(key);
+    state.deadlines.clear(`backoff ${key}`);
+  }
+}
+
 /** Executors of a table that must not be given a partition now, by partition. */
 export function backedOff(
   state: CoreState,

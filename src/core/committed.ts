@@ -1,9 +1,10 @@
 import { fold } from "../ledger/fold.ts";
-import { executorRecord, type LedgerState } from "../ledger/state.ts";
+import { executorRecord, findHolder, type LedgerState } from "../ledger/state.ts";
 import type { Change, ExecutorEntry } from "../model/change.ts";
 import { assert } from "../model/errors.ts";
 import { byId, type ExecutorId, type InstanceId } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
+import { dropFailures } from "./backoff.ts";
 import { handleHello, welcomeReplacement } from "./fleet/hello.ts";
 import { forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
@@ -36,6 +37,7 @@ export function handleCommitted(turn: Turn, change: Change): void {
   for (const entry of change.executors) followEntry(turn, entry, executorRecord(before, entry.executor)?.state);
   noteFormer(state, before, change);
   noteTouched(state, change);
+  notePlacesGone(state, before, change);
   for (const { request, answer } of append.answers) turn.effects.push({ type: "request.answered", request, answer });
   for (const track of [...state.instances.values()]) forgetInstance(state, track);
 }
@@ -91,6 +93,7 @@ function dropRemovedTables(state: CoreState, change: Change): void {
       ended.delete(entry.table);
       state.ended = ended;
       state.stopFloors.delete(entry.table);
+      dropFailures(state, { table: entry.table });
     }
   }
   for (const table of [...state.stopFloors.keys()]) {
@@ -105,6 +108,7 @@ function followEntry(turn: Turn, entry: ExecutorEntry, before: string | undefine
   if ("removed" in entry) {
     state.forgettable.delete(executor);
     state.former.delete(executor);
+    dropFailures(state, { executor });
     forgetMember(state, executor, true);
     return;
   }
@@ -185,6 +189,19 @@ function noteTouched(state: CoreState, change: Change): void {
   // With the first tables declared as none, everyone who waits is told that there is nothing.
   if (change.declared === true || change.tables.length > 0)
     for (const executor of state.members.keys()) state.undelivered.add(executor);
+}
+
+/** Who waited for a place that was kept for it may have nothing to wait for any more, and is told so. */
+function notePlacesGone(state: CoreState, before: LedgerState, { own, unown }: Change): void {
+  if (own.length + unown.length === 0) return;
+  for (const holder of before.holders) {
+    if (holder === undefined || holder.releasingCount === 0) continue;
+    const after = findHolder(state.ledger, holder.executor, holder.instance);
+    if (after?.releasingCount !== holder.releasingCount) state.undelivered.add(holder.executor);
+  }
+  for (const table of new Set([...own, ...unown].map((entry) => entry.table))) {
+    for (const { to } of before.tables.get(table)?.unowned ?? []) if (to !== undefined) state.undelivered.add(to);
+  }
 }
 
 function logCommitted(turn: Turn, change: Change): void {

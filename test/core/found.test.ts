@@ -70,4 +70,42 @@ describe("histories that broke a rule once", () => {
     ]);
     expect(world.status.converged).toBe(true);
   });
+
+  test("who waited for places kept for it is told when they went to others", () => {
+    const { world } = formed(["A", "B"], { t: 2 });
+    // The new process of A can take nothing, so what the old one had goes to B.
+    const a = new SimExecutor(world, "A#2", { instance: "A-2", capacity: 0 }).connect();
+    world.advance(5_000);
+    expect(a.status).toBe("pending");
+    expect(a.pushes).toEqual([]);
+    world.advance(20_000);
+    expect(world.loads()).toEqual({ B: 2 });
+    expect(a.pushes).toMatchObject([{ base: null, grant: [], revoke: [] }]);
+  });
+
+  test("failures are forgotten with their executor, and with their table", () => {
+    const { world, executors } = formed(["A", "B"], { t: 2, u: 2 });
+    const [a, b = a] = executors;
+    a.fail("t", String(a.holds("t")[0]), false);
+    b.fail("u", String(b.holds("u")[0]), false);
+    world.advance(1_000);
+    expect(world.state.backoffs.size).toBe(2);
+    world.deleteTable("u");
+    world.advance(1_000);
+    expect([...world.state.backoffs.values()].map(({ table }) => table)).toEqual(["t"]);
+    a.kill();
+    world.advance(30_000 + world.settings.executors.forgetMs);
+    expect(world.state.backoffs.size).toBe(0);
+  });
+
+  test("processes that come and go before they are counted leave nothing behind", () => {
+    const { world } = formed(["A"], { t: 1 });
+    for (let i = 0; i < 5; i++) {
+      new SimExecutor(world, `N${i}`).connect().kill();
+      world.advance(10);
+    }
+    world.advance(1_000);
+    expect(world.state.members.size).toBe(1);
+    expect([...world.state.instances.values()].map(({ executor }) => executor)).toEqual(["A"]);
+  });
 });

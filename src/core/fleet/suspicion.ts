@@ -1,5 +1,6 @@
-import { executorRecord, findHolder } from "../../ledger/state.ts";
+import { executorRecord, findHolder, holderKey } from "../../ledger/state.ts";
 import type { ExecutorId, SessionId } from "../../model/ids.ts";
+import { forgetInstance } from "../handoff.ts";
 import { type CoreState, instanceState, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
 import { isCordoned, type Member } from "./member.ts";
@@ -97,6 +98,8 @@ export function forgetMember(state: CoreState, executor: ExecutorId, forgotten =
   if ((isCordoned(member) && !forgotten) || recordUnderWay(state, executor) !== undefined) return;
   if (registration(state, member) !== undefined) return;
   state.members.delete(executor);
+  const track = state.instances.get(holderKey(executor, member.instance));
+  if (track !== undefined) forgetInstance(state, track);
   state.alarms.delete(`overdue ${executor}`);
   for (const kind of ["silence", "loss", "ack", "push", "drain"]) state.deadlines.clear(`${kind} ${executor}`);
 }
