@@ -46,7 +46,7 @@ let healedAt: number;
 
 beforeAll(async () => {
   await build();
-  fleet = await Fleet.start(TABLES, "2s", ...SETTINGS);
+  fleet = await Fleet.start({ tables: TABLES, stop: "2s", settings: SETTINGS });
   network = await Network.start(fleet.url);
   [killed, stopped, halted] = [fleet.add("a"), fleet.add("b"), fleet.add("c")];
   cutOff = fleet.add("d", network.url);
@@ -73,7 +73,7 @@ beforeAll(async () => {
   expect(await restarting.process.exit).toEqual({ code: 0, signal: null });
   const restarted = fleet.add(restarting.executor);
   await fleet.converged(stopped, halted, cutOff, restarted, joined, ...others);
-  runs = fleet.recorders.flatMap((recorder) => recorder.runs());
+  runs = fleet.runs();
 }, STORY_LIMIT_MS);
 
 afterAll(async () => {

@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, vi } from "vitest";
-import { AdminClient, type Status } from "../../src/client/admin.ts";
+import { AdminClient, ConnectError, type Status, type TableAnswer } from "../../src/client/admin.ts";
+import type { Change } from "../../src/model/change.ts";
+import { parseChange } from "../../src/store/sqlite/change-text.ts";
+import { loadSqlite } from "../../src/store/sqlite/database.ts";
 import { endAll, Running, type Scheduler, serve } from "../cli/processes.ts";
-import { answersAfter, type Round, type Run, readRounds, runsOf } from "./record.ts";
+import { answersAfter, monotonicMs, RecordFile, type Round, type Run, runsOf } from "./record.ts";
 
 /** A scheduler and recorders, each a process of its own. */
 
@@ -14,23 +17,24 @@ const RECORDER = fileURLToPath(new URL("./recorder.mjs", import.meta.url));
 /** For what takes some seconds on a machine with nothing else to do. */
 const PATIENCE_MS = 40_000;
 const POLL_MS = 50;
+const STORE = "evenkeel.db";
 
 /** One process life of an executor that records what it may serve. */
 export class Recorder {
   readonly name: string;
   readonly executor: string;
   readonly process: Running;
-  readonly #file: string;
+  readonly #record: RecordFile;
 
   constructor(name: string, executor: string, process: Running, file: string) {
     this.name = name;
     this.executor = executor;
     this.process = process;
-    this.#file = file;
+    this.#record = new RecordFile(file);
   }
 
   rounds(): readonly Round[] {
-    return readRounds(this.#file);
+    return this.#record.rounds();
   }
 
   runs(): readonly Run[] {
@@ -43,35 +47,51 @@ export class Recorder {
   }
 }
 
+export interface FleetOptions {
+  /** How many partitions each table has. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Longest time that a revoked partition may still be served. */
+  readonly stop: string;
+  /** Flags of the scheduler. */
+  readonly settings: readonly string[];
+  /** Most partitions of tables that are made or grow later: what records ask for. */
+  readonly room?: Readonly<Record<string, number>>;
+  /** Time between two rounds of a record. Default: what recorders do by themselves. */
+  readonly roundMs?: number;
+  /** Keeps the ledger in a file, so that the scheduler can be killed and started again. Default false. */
+  readonly durable?: boolean;
+}
+
 /** A scheduler, its tables and all that ever took part. */
 export class Fleet {
-  readonly #scheduler: Scheduler;
-  readonly #admin: AdminClient;
-  readonly #tables: Readonly<Record<string, number>>;
-  readonly #folder: string;
+  readonly folder: string;
   readonly recorders: Recorder[] = [];
+  readonly #options: FleetOptions;
+  readonly #tables = new Map<string, number>();
+  readonly #settings: readonly string[];
+  #scheduler: Scheduler;
+  readonly #admin: AdminClient;
 
-  private constructor(scheduler: Scheduler, tables: Readonly<Record<string, number>>) {
+  private constructor(options: FleetOptions, folder: string, settings: readonly string[], scheduler: Scheduler) {
+    this.folder = folder;
+    this.#options = options;
+    this.#settings = settings;
     this.#scheduler = scheduler;
     this.#admin = new AdminClient({ url: scheduler.url });
-    this.#tables = tables;
-    this.#folder = mkdtempSync(join(tmpdir(), "evenkeel-fleet-"));
   }
 
-  /** `tables`: how many partitions each has. `stop`: longest time that a revoked one may still be served. */
-  static async start(
-    tables: Readonly<Record<string, number>>,
-    stop: string,
-    ...settings: readonly string[]
-  ): Promise<Fleet> {
-    const fleet = new Fleet(await serve(...settings), tables);
-    for (const [name, partitions] of Object.entries(tables)) await fleet.#admin.putTable(name, { partitions, stop });
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const folder = mkdtempSync(join(tmpdir(), "evenkeel-fleet-"));
+    const store = options.durable === true ? [`--store=sqlite:${join(folder, STORE)}`] : [];
+    const settings = [...store, ...options.settings];
+    const fleet = new Fleet(options, folder, settings, await serve(...settings));
+    for (const [name, partitions] of Object.entries(options.tables)) await fleet.putTable(name, partitions);
     return fleet;
   }
 
   /** Names of all partitions, as the records have them. */
   get places(): readonly string[] {
-    return Object.entries(this.#tables).flatMap(([table, count]) =>
+    return [...this.#tables].flatMap(([table, count]) =>
       Array.from({ length: count }, (_, partition) => `${table}/${partition}`),
     );
   }
@@ -81,15 +101,88 @@ export class Fleet {
     return this.#scheduler.url;
   }
 
+  /** The file of the ledger, if it is kept in one. */
+  get store(): string {
+    return join(this.folder, STORE);
+  }
+
+  /** The scheduler's process, of the last start. */
+  get scheduler(): Running {
+    return this.#scheduler.process;
+  }
+
+  /** Ends the scheduler without a warning. */
+  async kill(): Promise<void> {
+    this.scheduler.signal("SIGKILL");
+    await this.scheduler.exit;
+  }
+
+  /** Starts the scheduler again, where the one before was. Gives back a time before which it cannot have run. */
+  async begin(): Promise<number> {
+    const at = monotonicMs();
+    this.#scheduler = await serve(...this.#settings, `--listen=${new URL(this.url).host}`);
+    return at;
+  }
+
+  /** Makes a table, or makes it larger. Asks again as long as there is no answer, as while there is no scheduler. */
+  async putTable(name: string, partitions: number): Promise<TableAnswer> {
+    const { stop } = this.#options;
+    const answer = await vi.waitUntil(
+      () =>
+        this.#admin.putTable(name, { partitions, stop }).catch((error: unknown) => {
+          if (error instanceof ConnectError) return undefined;
+          throw error;
+        }),
+      { timeout: PATIENCE_MS, interval: POLL_MS },
+    );
+    this.#tables.set(name, partitions);
+    return answer;
+  }
+
   /** Starts a process. Several with one `executor` are its lives, one after the other. */
   add(executor: string, url = this.url): Recorder {
     const name = `${executor}.${this.recorders.filter((other) => other.executor === executor).length + 1}`;
-    const file = join(this.#folder, name);
-    const tables = Object.entries(this.#tables).map(([table, count]) => `${table}=${count}`);
-    const process = new Running([url, executor, file, ...tables], {}, RECORDER);
+    const file = join(this.folder, name);
+    const { tables: asked, room = {}, roundMs } = this.#options;
+    const tables = Object.entries({ ...asked, ...room }).map(([table, count]) => `${table}=${count}`);
+    const extra = roundMs === undefined ? {} : { RECORDER_ROUND_MS: `${roundMs}` };
+    const process = new Running([url, executor, file, ...tables], extra, RECORDER);
     const recorder = new Recorder(name, executor, process, file);
     this.recorders.push(recorder);
     return recorder;
+  }
+
+  /** Every change that the ledger's file has. */
+  async changes(): Promise<readonly Change[]> {
+    const database = (await loadSqlite())(this.store, { readOnly: true });
+    try {
+      const rows = database.prepare("SELECT text FROM changes ORDER BY revision").all();
+      return rows.map(({ text }) => parseChange(String(text)));
+    } finally {
+      database.close();
+    }
+  }
+
+  /** Every run of every process. */
+  runs(): readonly Run[] {
+    return this.recorders.flatMap((recorder) => recorder.runs());
+  }
+
+  /** Waits until this one may serve at least and at most so many partitions. */
+  async serves(recorder: Recorder, atLeast: number, atMost = Number.POSITIVE_INFINITY): Promise<void> {
+    const served = () => {
+      const { size } = recorder.answers();
+      return size >= atLeast && size <= atMost;
+    };
+    await vi.waitFor(() => expect(served()).toBe(true), { timeout: PATIENCE_MS, interval: 5 });
+  }
+
+  /** A time between two rounds of each of these, all of which have one after it. */
+  async moment(...living: readonly Recorder[]): Promise<number> {
+    const at = monotonicMs();
+    const behind = () => living.filter((recorder) => (recorder.rounds().at(-1)?.from ?? 0) < at);
+    await vi.waitFor(() => expect(behind()).toEqual([]), { timeout: PATIENCE_MS, interval: POLL_MS });
+    return at;
   }
 
   status(): Promise<Status> {
@@ -123,6 +216,6 @@ export class Fleet {
   /** Ends every process and takes the records away. */
   async end(): Promise<void> {
     await endAll();
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.folder, { recursive: true });
   }
 }

@@ -2,7 +2,16 @@ import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { answersAfter, findEpochsNotRising, findOverlaps, type Round, type Run, readRounds, runsOf } from "./record.ts";
+import {
+  answersAfter,
+  findEnded,
+  findEpochsNotRising,
+  findOverlaps,
+  RecordFile,
+  type Round,
+  type Run,
+  runsOf,
+} from "./record.ts";
 
 /** A process that asks for the given moment only, within one unit around it. */
 function round(at: number, says: Round["says"] = {}): Round {
@@ -75,6 +84,17 @@ describe("epochs", () => {
   });
 });
 
+describe("what has ended", () => {
+  test.each([
+    ["goes on after the end", run("a", 11, 41), 0],
+    ["ends in between", run("a", 11, 39), 1],
+    ["had ended before", run("a", 11, 19), 0],
+    ["begins in between", run("a", 21, 29), 0],
+  ])("%s", (_, a, found) => {
+    expect(findEnded([a], 20, 40)).toHaveLength(found);
+  });
+});
+
 describe("a file", () => {
   let folder: string;
   beforeEach(() => {
@@ -85,6 +105,9 @@ describe("a file", () => {
   test("is read up to its last whole line", () => {
     const file = join(folder, "record");
     appendFileSync(file, `${JSON.stringify(round(10, { "t/0": 5 }))}\n{"from":19,"to"`);
-    expect(readRounds(file)).toEqual([round(10, { "t/0": 5 })]);
+    const record = new RecordFile(file);
+    expect(record.rounds()).toEqual([round(10, { "t/0": 5 })]);
+    appendFileSync(file, `:21,"says":{}}\n${JSON.stringify(round(30))}\n`);
+    expect(record.rounds()).toEqual([round(10, { "t/0": 5 }), round(20), round(30)]);
   });
 });

@@ -36,11 +36,26 @@ export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Rounds of a file that may still be written to. */
-export function readRounds(file: string): readonly Round[] {
-  const lines = readFileSync(file, "utf8").split("\n");
-  // What follows the last line break is empty, or a line that is not written to its end.
-  return lines.slice(0, -1).map((line) => JSON.parse(line) as Round);
+/** A file of rounds that may still be written to. What was read of it once is not read again. */
+export class RecordFile {
+  readonly #file: string;
+  readonly #rounds: Round[] = [];
+  #read = 0;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** All rounds so far. */
+  rounds(): readonly Round[] {
+    const fresh = readFileSync(this.#file).subarray(this.#read);
+    // What follows the last line break is a line that is not written to its end.
+    const whole = fresh.subarray(0, fresh.lastIndexOf("\n") + 1);
+    this.#read += whole.length;
+    const lines = whole.toString().split("\n").slice(0, -1);
+    for (const line of lines) this.#rounds.push(JSON.parse(line) as Round);
+    return this.#rounds;
+  }
 }
 
 /** What the process said in the last of these rounds: epochs by place. */
@@ -99,6 +114,11 @@ export function findEpochsNotRising(runs: readonly Run[]): readonly (readonly [R
       return b.epoch === a.epoch && b.process === a.process ? [] : [[a, b] as const];
     }),
   );
+}
+
+/** Runs that were under way at the one time and over before the other. */
+export function findEnded(runs: readonly Run[], from: number, to: number): readonly Run[] {
+  return runs.filter(({ first, last }) => first <= from && last >= from && last < to);
 }
 
 function byPlace(runs: readonly Run[]): ReadonlyMap<string, readonly Run[]> {

@@ -5,16 +5,19 @@
  * asking began and ended by the machine's monotonic clock, and each answer that differs from the last one. A line is with
  * the system when `round` returns, so a killed process leaves all but its last round behind.
  *
- * Lines on standard input: `halt` stops this process between two rounds, `halt-on-revoke` does so as soon as a partition is
+ * Lines on standard input: `leave` has everything moved away first, then ends the process; `halt` stops this process between two rounds, `halt-on-revoke` does so as soon as a partition is
  * asked back, which is then never released. In both cases no turn of the event loop lies between the two rounds, so
- * that neither a timer nor a frame can have told the client what the clock says.
+ * that neither a timer nor a frame can have told the client what the clock says. On standard output it says why the
+ * executor has ended; the process lives on and says no, unless it was to leave.
+ *
+ * RECORDER_ROUND_MS: time between two rounds, for fleets that share few cores.
  */
 import { openSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { connectExecutor, leaveOnSigterm } from "evenkeel/executor";
 
-const ROUND_MS = 10;
+const ROUND_MS = Number(process.env.RECORDER_ROUND_MS ?? 10);
 
 const [url, id, file, ...tables] = process.argv.slice(2);
 const places = tables.flatMap((text) => {
@@ -45,10 +48,12 @@ const executor = connectExecutor(
   },
 );
 leaveOnSigterm(executor);
+void executor.closed.then(({ reason }) => console.log(`closed: ${reason}`));
 setInterval(() => round(), ROUND_MS);
 
 const input = createInterface({ input: process.stdin });
 input.on("line", (line) => {
+  if (line === "leave") void executor.leave({ mode: "move" }).then(() => process.exit(0));
   if (line === "halt") halt();
   if (line === "halt-on-revoke") haltsOnRevoke = true;
 });

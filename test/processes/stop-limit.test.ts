@@ -15,7 +15,11 @@ afterEach(async () => {
 
 test("P26 a process stopped across a partition's stop limit, within its lease, says no for that partition alone", async () => {
   // A lease that no noise outlasts beside a stop that is soon over.
-  fleet = await Fleet.start({ trips: PARTITIONS }, "1s", "--lease-duration=60s", "--lease-server-margin=100ms");
+  fleet = await Fleet.start({
+    tables: { trips: PARTITIONS },
+    stop: "1s",
+    settings: ["--lease-duration=60s", "--lease-server-margin=100ms"],
+  });
   const slow = fleet.add("slow");
   await fleet.converged(slow);
   slow.process.say("halt-on-revoke");
