@@ -26,6 +26,25 @@ describe("histories that broke a rule once", () => {
     expect(b.holds("t")).toEqual([0]);
   });
 
+  test("a `left` that was lost with its socket: the leave is repeated, and nothing is given back in between", () => {
+    const { world, executors } = formed(["A", "B"], { t: 4 });
+    const [a] = executors;
+    a.leave("restart");
+    world.advance(100);
+    const revision = world.revision;
+    a.drop();
+    world.advance(100);
+    a.connect();
+    a.leave("restart");
+    world.advance(1_000);
+    expect(a.leftAt).toBe(world.now - 1_000);
+    expect(world.revision).toBe(revision);
+    expect(a.holds("t")).toEqual([]);
+    a.drop();
+    const again = new SimExecutor(world, "A#2", { instance: "A-2" }).connect();
+    expect(again.holds("t")).toHaveLength(2);
+  });
+
   test("a key that is removed before its table was committed stands nowhere", () => {
     const { world, executors } = formed(["A"], { t: 1 }, { commitMs: 500 });
     world.table("t", 2);

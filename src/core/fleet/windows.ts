@@ -1,3 +1,4 @@
+import { executorRecord } from "../../ledger/state.ts";
 import { type CoreState, registration, type Totals, type Window } from "../state.ts";
 import { log, type Turn } from "../turn.ts";
 import type { Member } from "./member.ts";
@@ -12,7 +13,9 @@ import type { Member } from "./member.ts";
 export function noteHello(turn: Turn, member: Member): void {
   const { state, now } = turn;
   const newcomer = registration(state, member) === undefined;
-  if (newcomer && state.reservations.has(member.executor)) {
+  // The process that left may only have missed its `left`, and repeats its leave: it waits like any newcomer.
+  const isNewProcess = executorRecord(state.ledger, member.executor)?.instance !== member.instance;
+  if (newcomer && isNewProcess && state.reservations.has(member.executor)) {
     // A planned restart is back: its place was kept for it, so it waits for nobody.
     member.admitted = "restart";
     state.stale = true;
