@@ -12,6 +12,14 @@ export interface Need {
 /** Lets system calls of a process fail. */
 export const STRACE: Need = { name: "strace", probe: ["strace", "-o", "/dev/null", "-e", "trace=none", "true"] };
 
+/**
+ * Goes before a command some of whose system calls are to fail or to be slow: `how` as in `strace -e inject`, each thread
+ * counted for itself. The command stays the child that was started, so that it can be killed as any other.
+ */
+export function injecting(calls: string, how: string): readonly string[] {
+  return ["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", `inject=${calls}:${how}`];
+}
+
 /** A file system that is soon full, seen by one process alone. */
 export const SMALL_DISK: Need = {
   name: "unshare",

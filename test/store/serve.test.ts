@@ -5,7 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { AdminClient } from "../../src/client/admin.ts";
 import { connectExecutor, type Executor } from "../../src/client/executor.ts";
 import { build, endAll, evenkeel, Running, type Scheduler, SHORT_LEASE, serve } from "../cli/processes.ts";
-import { requireMachine, STRACE } from "./machine.ts";
+import { injecting, requireMachine, STRACE } from "./machine.ts";
 
 /** The scheduler as a process, on a store in a file. */
 
@@ -99,11 +99,31 @@ describe("serve on a store in a file", () => {
     expect(after.tables).toMatchObject([{ table: "trips", owned: 8 }]);
   });
 
+  test("while the disk takes seconds for a write, leases go on and nobody is declared lost", async (context) => {
+    requireMachine(context, STRACE);
+    const options = ["serve", "--listen=127.0.0.1:0", `--store=sqlite:${folder}/evenkeel.db`, ...SHORT_LEASE];
+    const slow = new Running(options, {}, undefined, injecting("fsync,fdatasync", "delay_enter=4000000:when=20+"));
+    const { url } = JSON.parse(await slow.line('"server.listening"', 20_000)) as { readonly url: string };
+    const admin = new AdminClient({ url, timeoutMs: 20_000 });
+    await admin.putTable("trips", { partitions: 1 });
+    const executor = connect(url);
+    await expect.poll(() => executor.owns("trips", 0), PATIENCE).toBeDefined();
+    // Each is a change; from one of them on the disk is slow, for more than twice the lease.
+    for (let n = 0, tookMs = 0; tookMs < 3_000; n++) {
+      const begun = performance.now();
+      const watching = setInterval(() => expect.soft(executor.owns("trips", 0), `change ${n}`).toBeDefined(), 20);
+      await admin.putTable(`t${n}`, { partitions: 1 }).finally(() => clearInterval(watching));
+      tookMs = performance.now() - begun;
+      expect(n).toBeLessThan(30);
+    }
+    expect(slow.out.filter((line) => /"executor\.(suspected|lost)"|"store\.failed"/.test(line))).toEqual([]);
+    expect((await admin.status()).executors).toMatchObject([{ executor: "a", state: "live", suspect: false }]);
+  });
+
   test("ends with a message when an fsync fails", async (context) => {
     requireMachine(context, STRACE);
-    const inject = ["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO:when=16+"];
     const options = ["serve", "--listen=127.0.0.1:0", `--store=sqlite:${folder}/evenkeel.db`];
-    const failing = new Running(options, {}, undefined, ["strace", "-f", "-qq", "-o", "/dev/null", ...inject]);
+    const failing = new Running(options, {}, undefined, injecting("fsync,fdatasync", "error=EIO:when=16+"));
     const { url } = JSON.parse(await failing.line('"server.listening"', 20_000)) as { readonly url: string };
     const admin = new AdminClient({ url });
     // A start takes fewer than the calls that are let through; each table is a change, so one of them meets the failure.

@@ -6,7 +6,7 @@ import { startInProcess } from "../../src/store/sqlite/in-process.ts";
 import type { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { StoreThread } from "../../src/store/sqlite/thread.ts";
 import { build, endAll } from "../cli/processes.ts";
-import { requireMachine, SMALL_DISK, STRACE, smallDisk } from "./machine.ts";
+import { injecting, requireMachine, SMALL_DISK, STRACE, smallDisk } from "./machine.ts";
 import { Folder, openDatabase } from "./sqlite-fixture.ts";
 import { type Line, Writer } from "./writer-process.ts";
 
@@ -148,24 +148,9 @@ describe("a disk that is full", () => {
 });
 
 describe("a disk that fails", () => {
-  /** With the given calls failing from the N-th on. The thread's own are among them. */
-  const failing = (calls: string, error: string, from: number): readonly string[] => {
-    return [
-      "strace",
-      "-f",
-      "-qq",
-      "-o",
-      "/dev/null",
-      "-e",
-      `trace=${calls}`,
-      "-e",
-      `inject=${calls}:error=${error}:when=${from}`,
-    ];
-  };
-
   test("an fsync that fails ends it: what was written may be lost without a word", async (context) => {
     requireMachine(context, STRACE);
-    const writer = new Writer(folder.file(), 1, ["changes=40"], failing("fsync,fdatasync", "EIO", 12));
+    const writer = new Writer(folder.file(), 1, ["changes=40"], injecting("fsync,fdatasync", "error=EIO:when=12"));
     expect((await writer.exit).code).toBe(3);
     const failure = writer.lines().find(([type]) => type === "failed");
     expect(failure).toEqual(["failed", "broken", expect.stringContaining("the disk did not take what was written to")]);
@@ -182,7 +167,7 @@ describe("a disk that fails", () => {
 
   test("a write that fails leaves nothing behind, and the next change takes its revision", async (context) => {
     requireMachine(context, STRACE);
-    const writer = new Writer(folder.file(), 1, ["changes=30"], failing("pwrite64", "ENOSPC", 60));
+    const writer = new Writer(folder.file(), 1, ["changes=30"], injecting("pwrite64", "error=ENOSPC:when=60"));
     expect((await writer.exit).code).toBe(0);
     const lines = writer.lines();
     expect(typesOf(lines)).toEqual(["held", "acked", "failed", "closed"]);

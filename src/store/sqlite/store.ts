@@ -14,6 +14,7 @@ import type { Change } from "../../model/change.ts";
 import type { Revision } from "../../model/ids.ts";
 import { parseChange, writeChange } from "./change-text.ts";
 import type { Executor, StartExecutor } from "./operations.ts";
+import { writeInSlices } from "./slices.ts";
 import { StoreThread } from "./thread.ts";
 
 /** What is kept behind a checkpoint, for history and followers: as long as both allow it. */
@@ -149,7 +150,7 @@ export class SqliteStore implements Store {
 
   async checkpoint(reign: Reign, { revision, state }: Checkpoint): Promise<void> {
     const executor = this.#executor(reign);
-    await executor.call("checkpoint", { revision, text: JSON.stringify(state) });
+    await executor.call("checkpoint", { revision, text: await writeInSlices(state) });
     const { retainMs, maxChanges } = this.#limits;
     const limits = { before: this.#options.clock.wall() - retainMs, maxChanges };
     // A batch at a time, so that an append in between does not wait for all of them.
