@@ -50,7 +50,8 @@ export class FakeClock implements Clock {
       if (fired === MAX_FIRED)
         throw new Error(`more than ${MAX_FIRED} timers within ${ms} ms: does one re-arm itself?`);
     }
-    this.#now = until;
+    // A callback may have stalled the clock beyond.
+    this.#now = Math.max(this.#now, until);
   }
 
   /** As `advance`, but lets promises settle before the first timer, between timers and at the end. */
@@ -62,7 +63,8 @@ export class FakeClock implements Clock {
         throw new Error(`more than ${MAX_FIRED} timers within ${ms} ms: does one re-arm itself?`);
       await settle();
     }
-    this.#now = until;
+    // A callback may have stalled the clock beyond.
+    this.#now = Math.max(this.#now, until);
     await settle();
   }
 

@@ -37,6 +37,16 @@ describe("fake clock", () => {
     expect(fired).toEqual([100]);
   });
 
+  it("never goes back, however long a callback has stalled it", async () => {
+    const clock = new FakeClock();
+    clock.setTimer(5, () => clock.stall(100));
+    clock.advance(10);
+    expect(clock.now()).toBe(105);
+    void Promise.resolve().then(() => clock.stall(50));
+    await clock.advanceAsync(10);
+    expect(clock.now()).toBe(155);
+  });
+
   it("moves wall time with monotonic time, and alone when told to", () => {
     const clock = new FakeClock();
     const start = clock.wall();
