@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, vi } from "vitest";
 import { AdminClient, ConnectError, type Status, type TableAnswer } from "../../src/client/admin.ts";
 import type { Change } from "../../src/model/change.ts";
+import { EvenkeelError } from "../../src/model/errors.ts";
 import { parseChange } from "../../src/store/sqlite/change-text.ts";
 import { loadSqlite } from "../../src/store/sqlite/database.ts";
 import { endAll, Running, type Scheduler, serve } from "../cli/processes.ts";
@@ -130,7 +131,8 @@ export class Fleet {
     const answer = await vi.waitUntil(
       () =>
         this.#admin.putTable(name, { partitions, stop }).catch((error: unknown) => {
-          if (error instanceof ConnectError) return undefined;
+          if (error instanceof ConnectError || (error instanceof EvenkeelError && error.code === "not-ready"))
+            return undefined;
           throw error;
         }),
       { timeout: PATIENCE_MS, interval: POLL_MS },
