@@ -18,13 +18,24 @@ const WAL_LIMIT_BYTES = 16 * 2 ** 20;
 
 /** SQLite as Node has it built in, else the package with its own binaries. */
 export async function loadSqlite(): Promise<OpenDatabase> {
-  const builtIn = process.getBuiltinModule("node:sqlite") as SqliteModule | undefined;
+  const builtIn = quietly(() => process.getBuiltinModule("node:sqlite")) as SqliteModule | undefined;
   const { DatabaseSync } = builtIn ?? ((await import("@photostructure/sqlite")) as unknown as SqliteModule);
   return (path, { readOnly = false } = {}) => {
     const database = new DatabaseSync(path, { readOnly });
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`);
     return database;
   };
+}
+
+/** Some versions of Node warn that the module is experimental, which is nothing that a user could act on. */
+function quietly<T>(load: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 /**

@@ -20,8 +20,8 @@ export class StoreThread implements Executor {
   /** `onLost` is told once that nothing is done any more, and why; not after `end`. */
   constructor(onLost: (reason: string) => void, file = workerFile()) {
     this.#onLost = onLost;
-    // A warning that the built-in module is experimental is nothing that a user could act on.
-    this.#worker = new Worker(file, { execArgv: ["--no-warnings"] });
+    // Without this process's own flags, which may be none that a thread takes.
+    this.#worker = new Worker(file, { execArgv: [] });
     this.#worker.unref();
     this.#worker.on("message", (message: Message) => this.#receive(message));
     this.#worker.on("error", (error: Error) => this.#lose(`the store's thread failed: ${error.message}`));
