@@ -12,6 +12,7 @@ import type { LogLevel, LogPort, SchedulerApi, Store } from "./driver/ports.ts";
 import { realClock } from "./driver/real-clock.ts";
 import { realRandom } from "./driver/real-random.ts";
 import { Gateway } from "./gateway/gateway.ts";
+import { problemAnswer } from "./http/answers.ts";
 import { createApp } from "./http/app.ts";
 import { closeServer, createHttpServer, listen } from "./http/server.ts";
 import { type LedgerCheckpoint, toCheckpoint } from "./ledger/checkpoint.ts";
@@ -91,14 +92,18 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   const gateway = new Gateway({ host: driver, stamps: driver, access, clock: realClock, random: realRandom, log });
   driver.attachSessions(gateway);
   const app = createApp({ api: driver, access, log, version: readVersion(), sessionPath: SESSION_PATH });
-  const server = createHttpServer({ fetch: (request) => app.fetch(request) });
-  server.on("upgrade", gateway.handleUpgrade);
+  let isOpen = false;
+  const server = createHttpServer({ fetch: (request) => (isOpen ? app.fetch(request) : refuseEarly()) });
   server.on("connect", gateway.handleConnect);
   server.on("clientError", gateway.handleClientError);
   try {
+    // The address first: where it cannot be had, nothing of the store is to change.
+    const { port } = await listen(server, config.listen);
     await driver.start();
     if (tables !== undefined) await driver.declareTables(tables);
-    const { port } = await listen(server, config.listen);
+    // Until here an upgrade, without a listener for it, was a request like any other.
+    isOpen = true;
+    server.on("upgrade", gateway.handleUpgrade);
     const authority = `${connectable(config.listen.host)}:${port}`;
     const url = `http://${authority}`;
     log.log("info", "server.listening", { url, cluster: settings.cluster, version: readVersion() });
@@ -106,6 +111,7 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
     return { url, wsUrl: `ws://${authority}`, api: driver, failed: driver.failed, stop };
   } catch (error) {
     await driver.stop();
+    await closeServer(server);
     throw error;
   }
 }
@@ -137,6 +143,10 @@ async function stopServer(driver: Driver<CoreState>, gateway: Gateway, server: S
   await gateway.close();
   await closeServer(server);
   log.log("info", "server.stopped", {});
+}
+
+function refuseEarly(): Response {
+  return problemAnswer(new EvenkeelError("not-ready", "the scheduler is starting", "try again shortly"));
 }
 
 function refuseOpenAddress(host: string): never {

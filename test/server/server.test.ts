@@ -1,4 +1,8 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { closeServer, createHttpServer, listen } from "../../src/http/server.ts";
 import { PartitionSet } from "../../src/model/partition-set.ts";
 import { startServer } from "../../src/server.ts";
 import { ask, UPGRADE, until } from "../gateway/harness.ts";
@@ -166,14 +170,55 @@ describe("the server", () => {
   test("an address that is taken rejects with Node's code, and leaves nothing running", async () => {
     await rig.start();
     const port = Number(new URL(rig.server.url).port);
-    const log = { level: "silent", pretty: "never" } as const;
+    const folder = await mkdtemp(join(tmpdir(), "evenkeel-server-"));
+    const said: string[] = [];
     const second = startServer({
       settings: QUICK,
       listen: { host: "127.0.0.1", port },
-      store: { kind: "memory" },
-      log,
+      store: { kind: "sqlite", path: join(folder, "evenkeel.db") },
+      log: { level: "debug", pretty: "never", sink: { write: (line) => said.push(line) } },
+      tables: [tableOf("trips", 9)],
     });
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
+    // It did not lead, and the store was not touched.
+    expect(said).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
+
+  test("until the store is there and the tables are declared, everything is answered 503", async () => {
+    const probe = createHttpServer({ fetch: () => new Response() });
+    const { port } = await listen(probe, { host: "127.0.0.1", port: 0 });
+    await closeServer(probe);
+    const folder = await mkdtemp(join(tmpdir(), "evenkeel-server-"));
+    let isOpen = false;
+    const starting = rig
+      .start(
+        {},
+        {
+          listen: { host: "127.0.0.1", port },
+          store: { kind: "sqlite", path: join(folder, "evenkeel.db") },
+          tables: [tableOf("trips", 9)],
+        },
+      )
+      .then(() => {
+        isOpen = true;
+      });
+    const early = new Set<number>();
+    while (!isOpen) {
+      const asked = [ask(port, { headers: UPGRADE }), ask(port, { path: "/v1/status" })].map((answer) =>
+        answer.then(({ status }) => status).catch(() => 0),
+      );
+      const statuses = await Promise.all(asked);
+      if (!isOpen) for (const status of statuses) early.add(status);
+    }
+    await starting;
+    expect(early).toContain(503);
+    early.delete(0);
+    expect([...early]).toEqual([503]);
+    expect((await ask(port, { headers: UPGRADE })).status).toBe(101);
+    await rig.stop();
+    await rm(folder, { recursive: true });
   });
 
   test("R6: an overlap table is refused at the start, until there are any", async () => {
