@@ -147,10 +147,11 @@ function followGone(turn: Turn, executor: ExecutorId, now: string, before: strin
   const member = state.members.get(executor);
   if (now !== before) log(turn, now === "lost" ? "warn" : "info", `executor.${now}`, { executor });
   if (member === undefined) return;
+  // Its share is gone, and with it what was decided or held against it on account of that, be it decided while this was written.
+  member.lost = false;
+  member.suspectAt = undefined;
+  member.delivery.refused = false;
   if (now === "lost") {
-    member.lost = false;
-    member.suspectAt = undefined;
-    member.delivery.refused = false;
     // Back before its loss was durable: it comes in again like any newcomer.
     if (member.session !== undefined) state.newcomers.add(executor);
   } else if (member.session !== undefined) {

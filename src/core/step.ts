@@ -177,12 +177,12 @@ function expireBackoff(turn: Turn, rest: readonly string[]): void {
   if (turn.state.backoffs.has(key)) turn.state.stale = true;
 }
 
-/** Forgets an executor that is gone, once nothing is held by it or kept for it. */
+/** Forgets an executor that is gone, once it has no session and nothing is held by it or kept for it. */
 function forgetExecutor(turn: Turn, executor: ExecutorId): void {
   const { state } = turn;
+  const isThere = state.members.get(executor)?.session !== undefined;
   const holds = state.ledger.holders.some((holder) => holder?.executor === executor);
-  if (state.members.get(executor)?.session !== undefined) return;
-  if (holds || state.reservations.has(executor)) {
+  if (isThere || holds || state.reservations.has(executor)) {
     const retryMs = Math.max(state.settings.executors.forgetMs, state.settings.lease.durationMs);
     state.deadlines.set(`forget ${executor}`, turn.now + retryMs);
     return;

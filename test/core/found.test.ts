@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { executorRecord } from "../../src/ledger/state.ts";
 import { tableName } from "../../src/model/ids.ts";
 import { formed } from "./formed.ts";
 import { SimExecutor } from "./sim-executor.ts";
@@ -126,5 +127,49 @@ describe("histories that broke a rule once", () => {
     world.advance(1_000);
     expect(world.state.members.size).toBe(1);
     expect([...world.state.instances.values()].map(({ executor }) => executor)).toEqual(["A"]);
+  });
+
+  test("who was to be counted lost while its leave was written has left, and may come again", () => {
+    const { world } = formed(["A"], { t: 2 });
+    const b = new SimExecutor(world, "B", { capacity: 0 }).connect();
+    world.advance(1_000);
+    world.commitMs = 15_000;
+    b.leave("move");
+    b.drop();
+    world.advance(20_000);
+    expect(executorRecord(world.state.ledger, b.id)?.state).toBe("left");
+    world.commitMs = 0;
+    b.connect();
+    world.advance(5_000);
+    expect(executorRecord(world.state.ledger, b.id)?.state).toBe("live");
+    expect(world.status.waitingFor).toEqual([]);
+  });
+
+  test("hellos are refused for a revoke left unacknowledged until its grants have ended, and no longer", () => {
+    const settings = { loss: { waitMs: 100_000, returnMs: 30_000 } };
+    const { world, executors } = formed([["A", { reconnectMs: 500 }], "B"], { t: 2 }, { settings });
+    const [a] = executors;
+    a.options.ackMs = "never";
+    a.leave("restart");
+    world.advance(40_000);
+    expect(a.closes.map(({ code }) => code)).toContain(4503);
+    world.advance(20_000);
+    expect(executorRecord(world.state.ledger, a.id)?.state).not.toBe("draining");
+    a.options.ackMs = 0;
+    world.advance(5_000);
+    expect(a.session).toBeDefined();
+    expect(a.holds("t")).toHaveLength(1);
+  });
+
+  test("who has left and stayed connected for long is forgotten once it goes", () => {
+    const { world, executors } = formed(["A", "B"], { t: 2 });
+    const [a] = executors;
+    a.leave("move");
+    world.advance(2 * world.settings.executors.forgetMs);
+    expect(executorRecord(world.state.ledger, a.id)?.state).toBe("left");
+    a.drop();
+    world.advance(2 * world.settings.executors.forgetMs);
+    expect(executorRecord(world.state.ledger, a.id)).toBeUndefined();
+    expect(world.state.instances.size).toBe(1);
   });
 });
