@@ -18,10 +18,10 @@ export {
   UnauthenticatedError,
 } from "./errors.ts";
 export type { ExecutorHandlers, PartitionGrant, RevokeNotice } from "./handler-runner.ts";
+export { type LeaveSignalOptions, leaveOnSignals, leaveOnSigterm, type SigtermOptions } from "./leave-signals.ts";
 export type { ExecutorLogger, ExecutorOptions, TokenSource } from "./options.ts";
 export type { LeaseNotice, StopReason } from "./ports.ts";
 export type { Executor, ExecutorClosed, ExecutorStatus, LeaveOptions } from "./running-executor.ts";
-export { leaveOnSigterm, type SigtermOptions } from "./sigterm.ts";
 
 /** Monotonic and wall time of this process. Node's monotonic clock stands still while the machine sleeps; the lease rule reckons with that. */
 const NODE_CLOCK: ClientClock = {

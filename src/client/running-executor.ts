@@ -26,8 +26,9 @@ export type ExecutorClosed =
 /** How to leave. */
 export interface LeaveOptions {
   /**
-   * `move`, the default: every partition is moved to others first, as far as there are any. `restart`: everything is asked
-   * back at once and its place kept for a while, for the next process with this id.
+   * `move`, the default: every partition is moved to others first, as far as there are any, and nothing stays reserved.
+   * `restart`: everything is asked back at once and its place kept for the next process with this id, for the scheduler's
+   * `loss.return` (2 minutes unless set otherwise); nobody serves it meanwhile.
    */
   readonly mode?: LeaveMode;
   /** After this everything is stopped and the connection closed without the scheduler's word. Default: no limit. */

@@ -8,9 +8,9 @@ import {
   ReplacedError,
   UnauthenticatedError,
 } from "../../src/client/errors.ts";
+import { leaveOnSignals, leaveOnSigterm } from "../../src/client/leave-signals.ts";
 import type { ExecutorOptions } from "../../src/client/options.ts";
 import { startExecutor } from "../../src/client/running-executor.ts";
-import { leaveOnSigterm } from "../../src/client/sigterm.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { ExecutorFixture } from "./executor-fixture.ts";
 
@@ -286,6 +286,30 @@ describe("leaving", () => {
     const exited = new Promise((exit) => leaveOnSigterm(fixture.executor, { exit }));
     process.emit("SIGTERM");
     expect(fixture.session.take()).toEqual([{ type: "leave", mode: "restart" }]);
+    fixture.session.send({ type: "left" });
+    expect(await exited).toBe(0);
+  });
+
+  it("on SIGTERM is as told", async () => {
+    const fixture = await ExecutorFixture.granted({ prompt: true });
+    const exited = new Promise((exit) => leaveOnSigterm(fixture.executor, { mode: "move", exit }));
+    process.emit("SIGTERM");
+    expect(fixture.session.take()).toEqual([{ type: "leave", mode: "move" }]);
+    fixture.session.send({ type: "left" });
+    expect(await exited).toBe(0);
+  });
+
+  it.each([
+    ["SIGTERM", "restart"],
+    ["SIGINT", "move"],
+  ] as const)("on %s is with %s, and no second signal is listened for", async (signal, mode) => {
+    const before = process.listenerCount("SIGTERM") + process.listenerCount("SIGINT");
+    const fixture = await ExecutorFixture.granted({ prompt: true });
+    const exited = new Promise((exit) => leaveOnSignals(fixture.executor, { exit }));
+    expect(process.listenerCount("SIGTERM") + process.listenerCount("SIGINT")).toBe(before + 2);
+    process.emit(signal);
+    expect(process.listenerCount("SIGTERM") + process.listenerCount("SIGINT")).toBe(before);
+    expect(fixture.session.take()).toEqual([{ type: "leave", mode }]);
     fixture.session.send({ type: "left" });
     expect(await exited).toBe(0);
   });
