@@ -168,6 +168,8 @@ const APPENDS: Cases = {
     const { changes } = await store.load(await store.acquire());
     sameChanges(changes, [change]);
     assert.equal(changes[0]?.own[0]?.partitions.size, 4_096);
+    const [table] = changes[0]?.tables ?? [];
+    assert.ok(table !== undefined && !("removed" in table) && table.retired?.has(3));
   },
 };
 

@@ -174,6 +174,13 @@ describe("restore", () => {
     await expect(restore({ force: true })).rejects.toThrow("--max-lease");
   });
 
+  test("in a quarantine counts the lease that this one is for", async () => {
+    await backup("backup.db");
+    await restore({ maxLeaseMs: 60_000 });
+    const again = { from: folder.file("new.db"), to: folder.file("newer.db") };
+    expect(await restore(again)).toMatchObject({ quarantineMs: 60_000 });
+  });
+
   test("of a store in place: what was rolled back becomes a new incarnation", async () => {
     await append(1);
     const from = folder.file();

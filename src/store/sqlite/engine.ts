@@ -17,7 +17,7 @@ const KEPT_CHECKPOINTS = 2;
 export class Engine implements Operations {
   readonly #open: OpenDatabase;
   #held: HeldStore | undefined;
-  /** Revision of the last change; undefined if an append failed in a way that leaves it open. */
+  /** Revision of the last change; undefined where the file has to be asked. */
   #last: Revision | undefined;
   /** What the start read, until it is loaded. */
   #found: Survey | undefined;
@@ -79,18 +79,14 @@ export class Engine implements Operations {
     const last = this.#lastRevision(store);
     if (revision !== last + 1) throw new StoreError("gap", `revision ${revision} does not follow ${last}`);
     this.#found = undefined;
+    // If it fails, the next look asks the file: it may have landed all the same.
     this.#last = undefined;
-    try {
-      store.transact(text.length, () => {
-        store
-          .statement("INSERT INTO changes (revision, at, sum, text) VALUES (?, ?, ?, ?)")
-          .run(revision, at, sumOfChange(change), text);
-      });
-      this.#last = revision;
-    } catch (error) {
-      if (error instanceof StoreError) this.#last = last;
-      throw error;
-    }
+    store.transact(text.length, () => {
+      store
+        .statement("INSERT INTO changes (revision, at, sum, text) VALUES (?, ?, ?, ?)")
+        .run(revision, at, sumOfChange(change), text);
+    });
+    this.#last = revision;
   }
 
   read(from: Revision, to: Revision): ReadRows {
