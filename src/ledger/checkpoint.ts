@@ -3,6 +3,7 @@ import { assert } from "../model/errors.ts";
 import type { ExecutorId, InstanceId, Revision, TableName } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
 import { ChunkWriter } from "./chunks.ts";
+import type { HolderWork } from "./fold-work.ts";
 import { addHeld } from "./held-sets.ts";
 import {
   bucketOf,
@@ -80,7 +81,7 @@ export function fromCheckpoint(checkpoint: LedgerCheckpoint): LedgerState {
   const executors = empty.executors.map((bucket) => new Map(bucket));
   for (const record of checkpoint.executors) executors[bucketOf(record.executor)]?.set(record.executor, record);
   const tables = new Map(checkpoint.tables.map((table) => [table.record.table, readTable(table)]));
-  const holders: RestoredHolder[] = [];
+  const holders: HolderWork[] = [];
   const slots = empty.slots.map((bucket) => new Map(bucket));
   for (const { executor, instance, table: name, state, partitions: text, ...set } of checkpoint.holdings) {
     const partitions = PartitionSet.parse(text);
@@ -107,17 +108,7 @@ export function fromCheckpoint(checkpoint: LedgerCheckpoint): LedgerState {
   };
 }
 
-interface RestoredHolder {
-  readonly slot: number;
-  readonly executor: ExecutorId;
-  readonly instance: InstanceId;
-  readonly owned: Map<TableName, readonly HeldSet[]>;
-  readonly releasing: Map<TableName, readonly HeldSet[]>;
-  ownedCount: number;
-  releasingCount: number;
-}
-
-function newHolder(slot: number, executor: ExecutorId, instance: InstanceId): RestoredHolder {
+function newHolder(slot: number, executor: ExecutorId, instance: InstanceId): HolderWork {
   return { slot, executor, instance, owned: new Map(), releasing: new Map(), ownedCount: 0, releasingCount: 0 };
 }
 

@@ -23,7 +23,7 @@ export interface Group extends Cell {
 }
 
 /** A holder while a fold changes it. */
-interface HolderWork {
+export interface HolderWork {
   readonly slot: number;
   readonly executor: ExecutorId;
   readonly instance: InstanceId;
