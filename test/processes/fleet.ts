@@ -141,6 +141,12 @@ export class Fleet {
     return answer;
   }
 
+  /** Takes the ledger's file away, while there is no scheduler. Its tables are gone with it. */
+  wipe(): void {
+    for (const suffix of ["", "-wal", "-shm", "-lock"]) rmSync(`${this.store}${suffix}`, { force: true });
+    this.#tables.clear();
+  }
+
   /** Starts a process. Several with one `executor` are its lives, one after the other. */
   add(executor: string, url = this.url): Recorder {
     const name = `${executor}.${this.recorders.filter((other) => other.executor === executor).length + 1}`;
