@@ -9,7 +9,6 @@ import {
   bucketOf,
   emptyLedger,
   executorRecords,
-  type HeldSet,
   holderKey,
   holdersInOrder,
   type LedgerState,
