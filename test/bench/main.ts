@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { describeMachine, ForeignLoad } from "./foreign.ts";
 import { Peer } from "./peer.ts";
-import { LATER, type RowResult, writeJson, writeMarkdown, writeTable } from "./report.ts";
+import { LATER, type RowResult, replaceFigures, writeJson, writeMarkdown, writeTable } from "./report.ts";
 import type { RowOptions } from "./row.ts";
 import { isMet } from "./row.ts";
 import type { RowCommands } from "./row-process.ts";
@@ -16,9 +16,12 @@ const HELP = `npm run bench -- [options]
   --large        sizes for which the whole run has no time
   --gate         exit code 1 if a goal is missed or a row fails
   --json         one JSON document
-  --markdown     the table of RESULTS.md
+  --markdown     as a table; of all rows, it takes the place of the figures in test/bench/RESULTS.md
 rows: ${ROWS.map(({ name }) => name).join(", ")}
 `;
+
+/** In the checkout: this file runs from where it was compiled to. */
+const RESULTS = new URL("../../../../../test/bench/RESULTS.md", import.meta.url);
 
 /** A row that takes longer has hung, and must not keep the others from being measured. */
 const ROW_LIMIT_MS = 150_000;
@@ -59,8 +62,11 @@ async function main(): Promise<number> {
     results.push(result);
   }
   const report = { machine, date: new Date().toISOString().slice(0, 10), rounds, quick, large, results };
+  const isWhole = values.only === undefined;
   const write = values.json ? writeJson : values.markdown ? writeMarkdown : writeTable;
-  process.stdout.write(write(report, values.only === undefined ? LATER : []));
+  const text = write(report, isWhole ? LATER : []);
+  process.stdout.write(text);
+  if (values.markdown && isWhole && !quick) replaceFigures(RESULTS, text);
   const failed = results.some(
     ({ figures, error }) => error !== undefined || figures.some((each) => isMet(each) === false),
   );

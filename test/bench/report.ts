@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { type Figure, isMet, ratioOf } from "./row.ts";
 
 /** What was measured, for people, for machines, and for RESULTS.md. */
@@ -63,6 +64,17 @@ export function writeJson(report: Report, later: readonly string[]): string {
     figures: result.figures.map((figure) => ({ ...figure, ratio: ratioOf(figure), met: isMet(figure) })),
   }));
   return `${JSON.stringify({ ...report, results, later }, null, 2)}\n`;
+}
+
+const BEGIN = "<!-- figures: written by `npm run bench -- --markdown` -->\n";
+const END = "<!-- end of figures -->\n";
+
+/** Puts `text` in the place of what stands between the two marks of a document. */
+export function replaceFigures(document: URL, text: string): void {
+  const before = readFileSync(document, "utf8");
+  const [begin, end] = [before.indexOf(BEGIN), before.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`${document.pathname} has no place for figures`);
+  writeFileSync(document, `${before.slice(0, begin)}${BEGIN}\n${text}\n${before.slice(end)}`);
 }
 
 function headline({ machine, date, rounds, quick, large }: Report): string {

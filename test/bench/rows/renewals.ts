@@ -14,8 +14,9 @@ const FLEET = 10_000;
 const RENEW_MS = 5_000;
 const PARTITIONS_EACH = 8;
 
-async function measure({ rounds, quick, large }: RowOptions): Promise<readonly Figure[]> {
-  const sessions = large ? FLEET : 2_000;
+async function measure({ rounds, quick }: RowOptions): Promise<readonly Figure[]> {
+  // A smaller fleet that renews as often costs more for each: its frames come one by one, and each wakes the process.
+  const sessions = quick ? FLEET / 5 : FLEET;
   const idle = new Peer<SchedulerCommands>("peers/scheduler");
   const scheduler = new Peer<SchedulerCommands>("peers/scheduler");
   const net = new Peer<NetCommands>("peers/net-server");
@@ -33,32 +34,30 @@ async function measure({ rounds, quick, large }: RowOptions): Promise<readonly F
     await client.ask("barrier");
     const netPort = await net.ask("start", "json");
     await toNet.ask("open", { port: netPort, count: sessions, framing: "lines", upgrade: false, ids: "E" });
-    const durationMs = quick ? 1_000 : 2_000;
-    const renew = (by: Peer<ClientCommands>) => by.ask("renewals", { everyMs: RENEW_MS, durationMs });
-    await renew(client);
-    const shares = { idle: [] as number[], bare: [] as number[], subject: [] as number[] };
+    const windowMs = quick ? 1_000 : 2_000;
+    // All renew all the time: whoever does not is soon a suspect, which is other work. So the windows are the same for all.
+    const renewing = [client, toNet].map((each) =>
+      each.ask("renewals", { everyMs: RENEW_MS, durationMs: WARM_UP_MS + rounds * windowMs }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, WARM_UP_MS));
+    const shares: { readonly idle: number; readonly bare: number; readonly subject: number }[] = [];
     for (let round = 0; round < rounds; round++) {
-      shares.idle.push(await shareOf(() => idle.ask("cpu"), pause));
-      shares.bare.push(
-        await shareOf(
-          () => net.ask("cpu"),
-          () => renew(toNet),
-        ),
+      const window = new Promise((resolve) => setTimeout(resolve, windowMs));
+      const [ofIdle, bare, subject] = await Promise.all(
+        [() => idle.ask("cpu"), () => net.ask("cpu"), () => scheduler.ask("cpu")].map((cpu) => shareOf(cpu, window)),
       );
-      shares.subject.push(
-        await shareOf(
-          () => scheduler.ask("cpu"),
-          () => renew(client),
-        ),
-      );
+      shares.push({ idle: ofIdle ?? Number.NaN, bare: bare ?? Number.NaN, subject: subject ?? Number.NaN });
     }
-    const subject = median(shares.subject);
+    await Promise.all(renewing);
+    const { waitingFor, converged } = await scheduler.ask("status");
+    if (!converged) throw new Error(`the fleet did not rest: ${waitingFor.join(", ")}`);
+    const subject = median(shares.map((share) => share.subject));
     const scale = FLEET / sessions;
     return [
       {
         what: "renewals of 10,000 executors every 5 s, share of a core",
         unit: "%",
-        floor: median(shares.idle),
+        floor: median(shares.map(({ idle }) => idle)),
         subject: subject * scale,
         goal: { max: 12 },
         ...(scale === 1 ? {} : { note: `measured with ${sessions} and multiplied by ${scale}` }),
@@ -66,7 +65,7 @@ async function measure({ rounds, quick, large }: RowOptions): Promise<readonly F
       {
         what: "the same, against a bare server that answers JSON lines",
         unit: "%",
-        floor: median(shares.bare) * scale,
+        floor: median(shares.map(({ bare }) => bare)) * scale,
         subject: subject * scale,
         goal: {},
       },
@@ -74,12 +73,11 @@ async function measure({ rounds, quick, large }: RowOptions): Promise<readonly F
   });
 }
 
-/** How many hundredths of a core a process is busy with, while `work` goes on. */
-async function shareOf(cpuMicros: () => Promise<number>, work: () => Promise<unknown>): Promise<number> {
-  const { cpu, wall } = await metered(cpuMicros, work);
-  return (100 * cpu) / wall;
-}
+/** Until the code is compiled. */
+const WARM_UP_MS = 3_000;
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 500));
+/** How many hundredths of a core a process is busy with, as long as `window` lasts. */
+async function shareOf(cpuMicros: () => Promise<number>, window: Promise<unknown>): Promise<number> {
+  const { cpu, wall } = await metered(cpuMicros, () => window);
+  return (100 * cpu) / wall;
 }
