@@ -59,7 +59,11 @@ export interface ServerConfig {
  */
 export type StoreConfig =
   | { readonly kind: "memory" }
-  | { readonly kind: "sqlite"; readonly path: string; readonly ledger?: LedgerLimits };
+  | {
+      readonly kind: "sqlite";
+      readonly path: string;
+      readonly ledger?: LedgerLimits & { readonly checkpointEvery?: number };
+    };
 
 export interface RunningServer {
   /** Address of the HTTP API, such as `http://127.0.0.1:7420`. */
@@ -87,7 +91,15 @@ export async function startServer(config: ServerConfig): Promise<RunningServer> 
   const colors = sink === process.stdout && process.stdout.isTTY && process.stdout.hasColors();
   const log = createLog({ ...lines, sink, colors });
   const store = createStore(config.store, log);
-  const driver = new Driver({ core: CORE, clock: realClock, store, settings, log });
+  const checkpointEvery = config.store.kind === "sqlite" ? config.store.ledger?.checkpointEvery : undefined;
+  const driver = new Driver({
+    core: CORE,
+    clock: realClock,
+    store,
+    settings,
+    log,
+    ...(checkpointEvery === undefined ? {} : { checkpointEvery }),
+  });
   const access = createOpenAccess({ boundToLoopback });
   const gateway = new Gateway({ host: driver, stamps: driver, access, clock: realClock, random: realRandom, log });
   driver.attachSessions(gateway);

@@ -79,7 +79,7 @@ export const KEYS = {
   "rejection.cordonAfter": idle(count(1), 16, "partitions in back-off that cordon their executor"),
   "ledger.retain": ofHistory(atOnce, "7d", "how long history is kept"),
   "ledger.maxChanges": ofHistory(count(1), 100_000, "changes of history that are kept"),
-  "ledger.checkpointEvery": idle(count(1), 1_000, "changes between checkpoints"),
+  "ledger.checkpointEvery": ofHistory(count(1), 1_000, "changes between checkpoints"),
   "executors.forget": key(atOnce, "1h", "when an executor that owns nothing is forgotten"),
   "shutdown.timeout": key(atOnce, "20s", "how long a stop waits for its sessions"),
   "leadership.ttl": idle(positive, "10s", "how long leadership lasts without renewal"),

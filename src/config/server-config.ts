@@ -17,13 +17,13 @@ export interface SettledServer {
   readonly advertise?: string;
 }
 
-/** `ledger`: what is kept behind a checkpoint, by age and by number. */
+/** `ledger`: how often a checkpoint is made, and what is kept behind it, by age and by number. */
 export type SettledStore =
   | { readonly kind: "memory" }
   | {
       readonly kind: "sqlite";
       readonly path: string;
-      readonly ledger: { readonly retainMs: number; readonly maxChanges: number };
+      readonly ledger: { readonly retainMs: number; readonly maxChanges: number; readonly checkpointEvery: number };
     };
 
 export function toServerConfig(config: Config): SettledServer {
@@ -43,7 +43,11 @@ function storeOf(config: Config): SettledStore {
   const store = config.get("store");
   assert(store.kind !== "etcd", "etcd is refused when the configuration is loaded");
   if (store.kind === "memory") return store;
-  const ledger = { retainMs: config.get("ledger.retain"), maxChanges: config.get("ledger.maxChanges") };
+  const ledger = {
+    retainMs: config.get("ledger.retain"),
+    maxChanges: config.get("ledger.maxChanges"),
+    checkpointEvery: config.get("ledger.checkpointEvery"),
+  };
   return { kind: "sqlite", path: store.at, ledger };
 }
 

@@ -1,6 +1,6 @@
 import type { Effect } from "../core/effects.ts";
 import type { Event } from "../core/events.ts";
-import type { TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
+import type { Change, TableOrigin, TableRecord, TableSpec } from "../model/change.ts";
 import { EvenkeelError, present } from "../model/errors.ts";
 import type { Revision, TableName } from "../model/ids.ts";
 import { type Settings, stretched } from "../model/settings.ts";
@@ -28,6 +28,9 @@ import { WakeTimer } from "./wake-timer.ts";
 /** Changes between two checkpoints: what a start has to fold at most, and what a store in memory keeps. */
 export const CHECKPOINT_EVERY = 1_000;
 
+/** Entries of changes after which a checkpoint is due before that: a start folds them, some µs each, before its first push. */
+export const CHECKPOINT_ENTRIES = 20_000;
+
 /** How long a turn may have been due before the sockets are read once more: an ordinary round takes less. */
 const UNREAD_LIMIT_MS = 20;
 
@@ -40,6 +43,8 @@ export interface DriverOptions<State> {
   readonly store: Store;
   readonly settings: Settings;
   readonly log: LogPort;
+  /** Changes between two checkpoints. Default CHECKPOINT_EVERY. */
+  readonly checkpointEvery?: number;
 }
 
 interface Running<State> {
@@ -71,7 +76,7 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
   #inbox: Event[] = [];
   #sessions: SessionPort | undefined;
   #isTurnDue = false;
-  #uncheckpointed = 0;
+  #uncheckpointed = { changes: 0, entries: 0 };
   #oldLeases: Timer | undefined;
 
   constructor(options: DriverOptions<State>) {
@@ -95,7 +100,7 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
     const appender = new Appender({ clock, store, reign, log, onSettled: (outcome) => this.#settle(outcome) });
     const stamps = createStamps(reign.stampKey, incarnation, term);
     this.#run = { kind: "running", reign, appender, stamps, state };
-    this.#uncheckpointed = loaded.changes.length;
+    for (const change of loaded.changes) this.#countUncheckpointed(change);
     log.log("info", "leader.elected", { term, incarnation, revision: core.currentRevision(state) });
     void reign.lost.then((reason) => this.#depose(new Error(reason)));
     this.#forgetOldLeases(reign, loaded);
@@ -291,14 +296,20 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
         : { type: "append.failed", revision: change.revision, error: outcome.error };
     if (unknownMs > 0) this.#inbox.unshift({ type: "loop.stalled", stalledMs: unknownMs }, event);
     else this.#inbox.push(event);
-    if (outcome.type === "committed") this.#uncheckpointed++;
+    if (outcome.type === "committed") this.#countUncheckpointed(change);
     this.#schedule();
   }
 
+  #countUncheckpointed({ executors, tables, release, unown, own }: Change): void {
+    this.#uncheckpointed.changes++;
+    for (const { length } of [executors, tables, release, unown, own]) this.#uncheckpointed.entries += length;
+  }
+
   #keepCheckpoint({ state, reign }: Running<State>): void {
-    if (this.#uncheckpointed < CHECKPOINT_EVERY) return;
-    this.#uncheckpointed = 0;
-    const { core, store, log } = this.#options;
+    const { core, store, log, checkpointEvery = CHECKPOINT_EVERY } = this.#options;
+    const { changes, entries } = this.#uncheckpointed;
+    if (changes < checkpointEvery && entries < CHECKPOINT_ENTRIES) return;
+    this.#uncheckpointed = { changes: 0, entries: 0 };
     // A start that finds no newer checkpoint only folds more changes, so a failure is told and left to the next time.
     store.checkpoint(reign, core.toCheckpoint(state)).catch((error: unknown) => {
       log.log("warn", "store.failed", { checkpoint: core.currentRevision(state), error: String(error) });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { CHECKPOINT_EVERY } from "../../src/driver/driver.ts";
+import { CHECKPOINT_ENTRIES, CHECKPOINT_EVERY } from "../../src/driver/driver.ts";
 import { StoreError } from "../../src/driver/ports.ts";
 import { emptyChange } from "../../src/model/change.ts";
+import { executorId, tableName } from "../../src/model/ids.ts";
+import { PartitionSet } from "../../src/model/partition-set.ts";
 import { settle } from "../../src/testing/fake-clock.ts";
 import { append, FLOOR, lease, Rig, renew, TRIPS } from "./scripted-core.ts";
 
@@ -173,4 +175,19 @@ test("a checkpoint is kept every so many changes", async () => {
   while (rig.driver.revision() < FLOOR + 2 * CHECKPOINT_EVERY) await settle();
   const at = [FLOOR + CHECKPOINT_EVERY, FLOOR + 2 * CHECKPOINT_EVERY];
   expect(rig.store.checkpoints).toEqual(at.map((revision) => ({ revision, state: { at: revision } })));
+});
+
+test("a change of very many entries is followed by a checkpoint at once, so that no start has to fold it", async () => {
+  const rig = new Rig();
+  await rig.start();
+  const entry = { table: tableName("t"), partitions: PartitionSet.empty, executor: executorId("A") };
+  const change = { ...emptyChange(FLOOR + 1, 1), release: Array(CHECKPOINT_ENTRIES).fill(entry) };
+  rig.script = ({ now, events }) =>
+    events.some((event) => event.type === "renew.received")
+      ? { effects: [{ type: "store.append", change }] }
+      : { wakeAt: now + 60_000 };
+  rig.driver.post(renew(1));
+  await settle();
+  await settle();
+  expect(rig.store.checkpoints.map(({ revision }) => revision)).toEqual([FLOOR + 1]);
 });
