@@ -41,21 +41,22 @@ const HEADINGS = [
 ];
 
 export function writeTable(report: Report, later: readonly string[]): string {
-  const rows = [HEADINGS, ...cells(report)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  const lines = columns([HEADINGS, ...cells(report)]).map((row) => row.join("  ").trimEnd());
   return `${headline(report)}\n\n${lines.join("\n")}\n${notes(report, later, "")}`;
 }
 
+/** Padded, as the formatter of the checkout would do it. */
 export function writeMarkdown(report: Report, later: readonly string[]): string {
-  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
-  const lines = [line(HEADINGS), line(HEADINGS.map(() => "---")), ...cells(report).map(line)];
+  const [head = [], ...rows] = columns([HEADINGS, ...cells(report)]);
+  const rule = head.map((cell) => "-".repeat(cell.length));
+  const lines = [head, rule, ...rows].map((row) => `| ${row.join(" | ")} |`);
   return `${headline(report)}\n\n${lines.join("\n")}\n${notes(report, later, "- ")}`;
+}
+
+/** Each cell as wide as the widest of its column. */
+function columns(rows: readonly (readonly string[])[]): string[][] {
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
 }
 
 export function writeJson(report: Report, later: readonly string[]): string {

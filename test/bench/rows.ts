@@ -5,6 +5,7 @@ import { memory } from "./rows/memory.ts";
 import { planCold, planJoin, planTenth } from "./rows/plan.ts";
 import { push } from "./rows/push.ts";
 import { renewals } from "./rows/renewals.ts";
+import { restart } from "./rows/restart.ts";
 import { touchAll } from "./rows/touch-all.ts";
 import { turnJoin } from "./rows/turn.ts";
 import { helloWindow } from "./rows/window.ts";
@@ -22,4 +23,5 @@ export const ROWS: readonly Row[] = [
   helloWindow,
   memory,
   renewals,
+  restart,
 ];

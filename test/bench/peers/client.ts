@@ -14,6 +14,8 @@ export interface OpenOptions {
   readonly upgrade: boolean;
   /** Kind of the executors' ids. */
   readonly ids: string;
+  /** Number of the first. Default 0. */
+  readonly from?: number;
   /** Hellos that these executors have said before. Default: none. */
   readonly attempts?: number;
   /** Says hello at once, and waits until each has its welcome. */
@@ -97,10 +99,10 @@ let isAutomatic = false;
 let marked = 0;
 
 const commands = {
-  open: async ({ count, ids, hello, ...options }: OpenOptions): Promise<void> => {
+  open: async ({ count, from = 0, ids, hello, ...options }: OpenOptions): Promise<void> => {
     for (let opened = 0; opened < count; opened += OPENING) {
       const batch = Array.from({ length: Math.min(OPENING, count - opened) }, (_, at) =>
-        openOne(options, idOf(ids, opened + at)),
+        openOne(options, idOf(ids, from + opened + at)),
       );
       const fresh = await Promise.all(batch);
       executors.push(...fresh);

@@ -11,17 +11,25 @@ export interface StartOptions {
   readonly settings?: Partial<Settings>;
   /** Lines of this level and above are made and then thrown away. Default: none are made. */
   readonly log?: "info" | "silent";
+  /** File of the ledger. Default: it is kept in memory. */
+  readonly store?: string;
+}
+
+export interface TableOptions {
+  readonly name: string;
+  readonly count: number;
+  readonly stopMs?: number;
 }
 
 let running: RunningServer | undefined;
 const delays = monitorEventLoopDelay({ resolution: 2 });
 
 const commands = {
-  start: async ({ settings = {}, log = "silent" }: StartOptions): Promise<number> => {
+  start: async ({ settings = {}, log = "silent", store }: StartOptions): Promise<number> => {
     running = await startServer({
       settings: { ...DEFAULT_SETTINGS, ...settings },
       listen: { host: "127.0.0.1", port: 0 },
-      store: { kind: "memory" },
+      store: store === undefined ? { kind: "memory" } : { kind: "sqlite", path: store },
       log: { level: log, pretty: "never", sink: { write: () => {} } },
       tables: [],
     });
@@ -39,8 +47,8 @@ const commands = {
       connected: executors.filter((each) => each.connected).length,
     };
   },
-  putTable: async ({ name, count }: { name: string; count: number }): Promise<number> => {
-    const spec = { table: tableName(name), count, handoff: "exclusive", stopMs: 30_000, balance: "count" } as const;
+  putTable: async ({ name, count, stopMs = 30_000 }: TableOptions): Promise<number> => {
+    const spec = { table: tableName(name), count, handoff: "exclusive", stopMs, balance: "count" } as const;
     const { revision } = await scheduler().api.putTable({ ...spec, selector: {} }, "api");
     return revision;
   },
