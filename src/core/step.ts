@@ -1,3 +1,4 @@
+import { executorRecord } from "../ledger/state.ts";
 import type { ExecutorId, SessionId } from "../model/ids.ts";
 import { backoffKey } from "./backoff.ts";
 import { handleAppendFailed, handleCommitted } from "./committed.ts";
@@ -187,6 +188,7 @@ function forgetExecutor(turn: Turn, executor: ExecutorId): void {
     state.deadlines.set(`forget ${executor}`, turn.now + retryMs);
     return;
   }
+  if (executorRecord(state.ledger, executor) === undefined) return forgetMember(state, executor, true);
   state.forgettable.add(executor);
   state.stale = true;
 }

@@ -3,6 +3,7 @@ import { executorRecord } from "../../src/ledger/state.ts";
 import { tableName } from "../../src/model/ids.ts";
 import { formed } from "./formed.ts";
 import { SimExecutor } from "./sim-executor.ts";
+import { World } from "./world.ts";
 
 /** Losses are decided long before a lease is over. */
 const FAST_LOSS = { loss: { waitMs: 2_000, returnMs: 30_000 } };
@@ -171,5 +172,22 @@ describe("histories that broke a rule once", () => {
     world.advance(2 * world.settings.executors.forgetMs);
     expect(executorRecord(world.state.ledger, a.id)).toBeUndefined();
     expect(world.state.instances.size).toBe(1);
+  });
+
+  test("who was never counted is forgotten with its session, also if that ended for an overdue ack", () => {
+    const world = new World();
+    world.declare([]);
+    const once = new SimExecutor(world, "A", { ackMs: "never" }).connect();
+    const again = new SimExecutor(world, "B", { ackMs: "never", reconnectMs: 500 }).connect();
+    const replaced = new SimExecutor(world, "C", { instance: "C-1" }).connect();
+    const newer = new SimExecutor(world, "C", { instance: "C-2" }).connect();
+    world.advance(60_000);
+    expect(once.closes.map(({ code }) => code)).toEqual([4411]);
+    expect(replaced.replaced).toBe(true);
+    for (const executor of [again, newer]) executor.kill();
+    world.advance(2 * world.settings.executors.forgetMs);
+    expect(world.revision).toBe(1);
+    expect(world.state.members.size).toBe(0);
+    expect(world.state.instances.size).toBe(0);
   });
 });

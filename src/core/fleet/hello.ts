@@ -3,6 +3,7 @@ import { type ExecutorRecord, type ExecutorTraits, MAX_REPLACED } from "../../mo
 import type { InstanceId } from "../../model/ids.ts";
 import { acknowledge } from "../delivery.ts";
 import type { HelloReceived } from "../events.ts";
+import { forgetInstance } from "../handoff.ts";
 import { noteReturn } from "../recovery.ts";
 import { instanceState, isRegistered, ROLLED_BACK, recordUnderWay, registration } from "../state.ts";
 import { closeSession, log, type Turn } from "../turn.ts";
@@ -159,6 +160,7 @@ function enrol(
   };
   state.members.set(hello.executor, fresh);
   state.sessions.set(hello.session, hello.executor);
+  if (member !== undefined) forgetInstance(state, instanceState(state, hello.executor, member.instance));
   return fresh;
 }
 

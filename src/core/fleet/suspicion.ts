@@ -36,8 +36,14 @@ export function detachSession(turn: Turn, member: Member): void {
 
 /** Closes its session for cause. */
 export function endSession(turn: Turn, member: Member, code: number, reason: string): void {
+  const { state, now } = turn;
+  const { executor } = member;
   if (member.session !== undefined) closeSession(turn, member.session, code, reason);
   detachSession(turn, member);
+  forgetMember(state, executor);
+  // One that no decision counted and that is still remembered is so for as long as one that has left.
+  if (state.members.has(executor) && registration(state, member) === undefined)
+    state.deadlines.set(`forget ${executor}`, now + state.settings.executors.forgetMs);
 }
 
 /** No hello or renew for twice its renew period. */
