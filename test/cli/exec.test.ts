@@ -146,8 +146,10 @@ describe("no child outlives its lease", () => {
   });
 
   test("when the guard is killed: the executor ends its children, and itself with 1", async () => {
-    const [a] = await withChildren(ENDURES);
+    const [a, scheduler] = await withChildren(ENDURES);
     const groups = await allStarted();
+    // Only then does the executor know them: a child that was started while the guard dies is nobody's.
+    expect((await evenkeel(["wait", "--timeout=20s", "--url", scheduler.url])).code).toBe(0);
     const guard = readFileSync(`/proc/${groups[0]}/stat`, "latin1").split(") ")[1]?.split(" ")[1];
     process.kill(Number(guard), "SIGKILL");
     await allGone(groups, 5_000);
