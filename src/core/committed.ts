@@ -6,7 +6,7 @@ import { byId, type ExecutorId, type InstanceId } from "../model/ids.ts";
 import { PartitionSet } from "../model/partition-set.ts";
 import { dropFailures } from "./backoff.ts";
 import { handleHello, welcomeReplacement } from "./fleet/hello.ts";
-import { forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
+import { dropReplacement, forgetMember, hear, reviveUndecided, suspect } from "./fleet/suspicion.ts";
 import { endByLease, endNeverSent, forgetEnded, forgetInstance } from "./handoff.ts";
 import { noteReturn } from "./recovery.ts";
 import { type CoreState, instanceState, isRegistered, membersInOrder, STORE_FAILED, sumTotals } from "./state.ts";
@@ -59,11 +59,14 @@ export function handleAppendFailed(turn: Turn, error: string): void {
   for (const member of membersInOrder(state)) reviveUndecided(turn, member);
   for (const { executor } of append.change.executors) {
     forgetMember(state, executor);
-    // It waited to replace a process whose registration did not land: there is nothing to replace.
     const replacement = state.replacements.get(executor);
-    if (replacement === undefined || isRegistered(executorRecord(state.ledger, executor))) continue;
-    state.replacements.delete(executor);
-    handleHello(turn, replacement.hello);
+    if (replacement === undefined) continue;
+    if (!state.sessions.has(replacement.hello.session)) dropReplacement(turn, executor);
+    else if (!isRegistered(executorRecord(state.ledger, executor))) {
+      // It waited to replace a process whose registration did not land: there is nothing to replace.
+      state.replacements.delete(executor);
+      handleHello(turn, replacement.hello);
+    }
   }
   state.stale = true;
   log(turn, "error", "store.failed", { revision: append.change.revision, error });

@@ -6,7 +6,7 @@ import { checkOverdue, deliver } from "./delivery.ts";
 import type { Effect } from "./effects.ts";
 import type { Event } from "./events.ts";
 import { handleHello } from "./fleet/hello.ts";
-import { checkLoss, checkSilence, detachSession, forgetMember, memberOf } from "./fleet/suspicion.ts";
+import { checkLoss, checkSilence, detachSession, dropReplacement, forgetMember, memberOf } from "./fleet/suspicion.ts";
 import { endByLease, endStopped } from "./handoff.ts";
 import { reconcile } from "./reconcile.ts";
 import { announceRecovery, endRecovery } from "./recovery.ts";
@@ -88,8 +88,8 @@ function handleClosed(turn: Turn, session: SessionId): void {
   if (member !== undefined) {
     detachSession(turn, member);
     forgetMember(state, executor);
-  } else if (state.append === undefined && state.replacements.get(executor)?.hello.session === session) {
-    state.replacements.delete(executor);
+  } else if (state.replacements.get(executor)?.hello.session === session) {
+    dropReplacement(turn, executor);
   }
 }
 

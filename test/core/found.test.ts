@@ -190,4 +190,50 @@ describe("histories that broke a rule once", () => {
     expect(world.state.members.size).toBe(0);
     expect(world.state.instances.size).toBe(0);
   });
+
+  test("a new process that came and went while the store failed does not keep its predecessor from being counted lost", () => {
+    const { world, executors } = formed(["A", "B"], { t: 2 });
+    executors[0].drop();
+    world.advance(11_000);
+    expect(world.loggedAt("executor.lost")).toEqual([]);
+    world.store = "fail";
+    world.table("u", 1);
+    const next = new SimExecutor(world, "A#2", { instance: "A-2" }).connect();
+    world.advance(500);
+    next.kill();
+    world.store = "ok";
+    world.advance(5_000);
+    expect(world.loggedAt("executor.lost")).toHaveLength(1);
+    expect(world.loads("t")).toEqual({ B: 2 });
+  });
+
+  test("a new process whose registration did not land, and that is gone by then, replaces nobody", () => {
+    const { world, executors } = formed(["A"], { t: 1 }, { commitMs: 500 });
+    world.advance(1_000);
+    world.store = "fail";
+    new SimExecutor(world, "A#2", { instance: "A-2" }).connect().kill();
+    world.advance(500);
+    world.store = "ok";
+    world.advance(5_000);
+    expect(executors[0].closes).toEqual([]);
+    expect(executors[0].holds("t")).toEqual([0]);
+  });
+
+  test("a new process that went before its predecessor was written counts for nothing, whether that was written or not", () => {
+    for (const store of ["ok", "fail"] as const) {
+      const world = new World({ commitMs: 500 });
+      world.table("t", 1);
+      world.advance(1_000);
+      const a = new SimExecutor(world, "A").connect();
+      world.store = store;
+      world.advance(5_200);
+      expect(world.state.append).toBeDefined();
+      new SimExecutor(world, "A#2", { instance: "A-2" }).connect().kill();
+      world.advance(500);
+      world.store = "ok";
+      world.advance(5_000);
+      expect(a.closes).toEqual([]);
+      expect(a.holds("t")).toEqual([0]);
+    }
+  });
 });

@@ -90,6 +90,16 @@ export function reviveUndecided(turn: Turn, member: Member): void {
   else suspect(turn, member, "its session ended while its loss could not be committed");
 }
 
+/** A new process that went before it was written counts for nothing, unless that is under way: the one before it goes on. */
+export function dropReplacement(turn: Turn, executor: ExecutorId): void {
+  const { state, now } = turn;
+  const replacement = state.replacements.get(executor)?.hello;
+  if (replacement === undefined || recordUnderWay(state, executor)?.instance === replacement.instance) return;
+  state.replacements.delete(executor);
+  // Nobody is counted lost while it is about to be replaced, so the time for that may have passed.
+  if (state.members.get(executor)?.suspectAt !== undefined) state.deadlines.set(`loss ${executor}`, now);
+}
+
 /** The member behind a session, if the session is its present one. */
 export function memberOf(state: CoreState, session: SessionId): Member | undefined {
   const executor = state.sessions.get(session);
