@@ -15,12 +15,6 @@ export interface StartOptions {
   readonly store?: string;
 }
 
-export interface TableOptions {
-  readonly name: string;
-  readonly count: number;
-  readonly stopMs?: number;
-}
-
 let running: RunningServer | undefined;
 const delays = monitorEventLoopDelay({ resolution: 2 });
 
@@ -47,8 +41,8 @@ const commands = {
       connected: executors.filter((each) => each.connected).length,
     };
   },
-  putTable: async ({ name, count, stopMs = 30_000 }: TableOptions): Promise<number> => {
-    const spec = { table: tableName(name), count, handoff: "exclusive", stopMs, balance: "count" } as const;
+  putTable: async ({ name, count }: { name: string; count: number }): Promise<number> => {
+    const spec = { table: tableName(name), count, handoff: "exclusive", stopMs: 30_000, balance: "count" } as const;
     const { revision } = await scheduler().api.putTable({ ...spec, selector: {} }, "api");
     return revision;
   },
