@@ -1,8 +1,10 @@
 import {
+  CHUNK_SIZE,
+  type Chunk,
   executorRecord,
   type Holder,
-  holdersInOrder,
   type LedgerState,
+  STATE_OWNED,
   type TableState,
   tableStates,
 } from "../ledger/state.ts";
@@ -100,14 +102,17 @@ function standing(
   for (const { record, unowned } of tables) {
     for (const set of unowned) fill(owners.get(record.table), set.partitions, keptFor(state, ledger, set.to, index));
   }
-  for (const holder of holdersInOrder(ledger)) {
-    const owner = ownerStanding(state, ledger, holder, index);
-    for (const [table, sets] of holder.owned) for (const set of sets) fill(owners.get(table), set.partitions, owner);
+  const standingOf = new Int32Array(ledger.holders.length).fill(FIXED);
+  for (const holder of ledger.holders) {
+    if (holder === undefined) continue;
+    standingOf[holder.slot] = ownerStanding(state, ledger, holder, index);
+    if (holder.releasingCount === 0) continue;
     for (const [table, sets] of holder.releasing) {
       for (const set of sets)
         fill(owners.get(table), set.partitions, takerStanding(state, ledger, holder, set.to, index));
     }
   }
+  for (const { record, chunks } of tables) fillOwned(owners.get(record.table), chunks, standingOf);
   for (const [table, partitions] of failed) fill(owners.get(table), partitions, UNOWNED);
   for (const { record } of tables) fill(owners.get(record.table), record.retired ?? PartitionSet.empty, FIXED);
   return owners;
@@ -166,6 +171,17 @@ function excludedIndexes(
       executors.flatMap((executor) => index.get(executor) ?? []).sort((a, b) => a - b),
     ]),
   );
+}
+
+/** Reads what is owned from the chunks, in order: the holders' own lists would be met cell by cell, all over memory. */
+function fillOwned(owner: Int32Array | undefined, chunks: readonly Chunk[], standingOf: Int32Array): void {
+  if (owner === undefined) return;
+  let at = 0;
+  for (const { state, holder } of chunks) {
+    for (let cell = 0; cell < CHUNK_SIZE && at < owner.length; cell++, at++) {
+      if (state[cell] === STATE_OWNED) owner[at] = standingOf[holder[cell] as number] as number;
+    }
+  }
 }
 
 function fill(owner: Int32Array | undefined, partitions: PartitionSet, value: number): void {

@@ -71,8 +71,22 @@ function recordOf(member: Member, state: ExecutorState): ExecutorRecord {
 }
 
 function sameRecord(a: ExecutorRecord, b: ExecutorRecord): boolean {
-  const text = (record: ExecutorRecord) => JSON.stringify(Object.entries(record).sort(([x], [y]) => byId(x, y)));
-  return text(a) === text(b);
+  const scalars = ["instance", "state", "address", "zone", "slot", "weight", "capacity"] as const;
+  return (
+    scalars.every((name) => a[name] === b[name]) &&
+    sameList(a.replaced, b.replaced) &&
+    (a.labels === b.labels || sameList(labelText(a), labelText(b)))
+  );
+}
+
+function labelText({ labels = {} }: ExecutorRecord): readonly string[] {
+  return Object.entries(labels)
+    .map((pair) => JSON.stringify(pair))
+    .sort();
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, at) => item === b[at]));
 }
 
 function withoutUndefined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
