@@ -133,8 +133,9 @@ function enrol(
       closeSession(turn, member.session, 4408, "taken over by a later attempt of this instance");
     member.session = hello.session;
     member.attempt = hello.attempt;
-    member.traits = traitsOf(hello);
-    state.stale = true;
+    const traits = traitsOf(hello);
+    if (JSON.stringify(traits) !== JSON.stringify(member.traits)) state.stale = true;
+    member.traits = traits;
     // A leave that came to its end is over; one under way goes on until it does.
     if (registration(state, member) === undefined) member.leaving = undefined;
     state.sessions.set(hello.session, hello.executor);
