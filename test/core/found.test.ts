@@ -236,4 +236,19 @@ describe("histories that broke a rule once", () => {
       expect(a.holds("t")).toEqual([0]);
     }
   });
+
+  test("who resumes from nothing before it is counted is told when it is counted, also that it has nothing", () => {
+    const world = new World();
+    world.declare([]);
+    const a = new SimExecutor(world, "A", { capacity: 0 }).connect();
+    world.advance(1_000);
+    expect(a.status).toBe("assigned");
+    world.table("t", 1);
+    a.connect({ resume: true });
+    expect(a.status).toBe("pending");
+    const before = a.pushes.length;
+    world.advance(10_000);
+    expect(world.state.ledger.tables.get(tableName("t"))?.unowned[0]?.reason).toBe("capacity");
+    expect(a.pushes.slice(before)).toMatchObject([{ grant: [], revoke: [] }]);
+  });
 });

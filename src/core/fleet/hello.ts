@@ -209,14 +209,21 @@ function welcome(turn: Turn, hello: HelloReceived, member: Member): void {
   });
 }
 
-/** A resume counts only at a revision that this session's executor was told and whose lease never counted as ended. */
+/**
+ * A resume counts only at a revision that this session's executor was told and whose lease never counted as ended. Who is
+ * not counted yet has nothing to resume, and gets a push when it is, though it be empty.
+ */
 function tryResume(turn: Turn, hello: HelloReceived, member: Member): boolean {
   const { state, now } = turn;
   const { delivery } = member;
   const { leaseEndsAt } = instanceState(state, member.executor, member.instance);
   const { resume } = hello;
   const usable =
-    resume !== undefined && resume.incarnation === state.ledger.incarnation && now < leaseEndsAt && !member.lost;
+    resume !== undefined &&
+    resume.incarnation === state.ledger.incarnation &&
+    now < leaseEndsAt &&
+    !member.lost &&
+    isAssigned(state, member);
   const view = usable
     ? [delivery.unacked, delivery.acked].find((known) => known?.revision === resume.revision)
     : undefined;
