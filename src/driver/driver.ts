@@ -34,6 +34,9 @@ export const CHECKPOINT_ENTRIES = 20_000;
 /** How long a turn may have been due before the sockets are read once more: an ordinary round takes less. */
 const UNREAD_LIMIT_MS = 20;
 
+/** How long a scheduler that failed waits for its store to be given up before it says so. */
+const GIVE_UP_MS = 2_000;
+
 /** How much longer than the core's own time-out a shutdown may take, for a core that does not finish by itself. */
 const SHUTDOWN_MARGIN_MS = 1_000;
 
@@ -337,16 +340,24 @@ export class Driver<State> implements SessionHost, SchedulerApi, Stamps {
 
   /** Stops turning for good: a state that cannot be trusted, or a reign that is over, must not reach anybody. */
   #fail(event: string, error: Error): void {
-    const { log, store } = this.#options;
+    const { log, store, clock } = this.#options;
     log.log("error", event, { error: error.message, stack: error.stack });
     const run = this.#run;
     this.#end(`the scheduler failed: ${error.message}`);
     if (run.kind === "running") {
       run.onFinished?.();
-      // Another scheduler need not wait for this process to be gone.
-      store.release(run.reign).catch((cause: unknown) => log.log("warn", "store.failed", { error: String(cause) }));
+      // Another scheduler need not wait for this process to be gone, nor this process for a disk that hangs.
+      const released = store
+        .release(run.reign)
+        .catch((cause: unknown) => log.log("warn", "store.failed", { error: String(cause) }));
+      const timer = clock.setTimer(GIVE_UP_MS, () => this.#reportFailure(error));
+      void released.then(() => {
+        timer.cancel();
+        this.#reportFailure(error);
+      });
+    } else {
+      this.#reportFailure(error);
     }
-    this.#reportFailure(error);
   }
 
   #end(why: string): void {

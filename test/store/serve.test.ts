@@ -128,7 +128,7 @@ describe("serve on a store in a file", () => {
     const admin = new AdminClient({ url });
     // A start takes fewer than the calls that are let through; each table is a change, so one of them meets the failure.
     for (let n = 0; n < 20; n++) await admin.putTable(`t${n}`, { partitions: 1 }).catch(() => undefined);
-    expect((await failing.exit).code).toBe(1);
+    expect(await failing.exit).toEqual({ code: 1, signal: null });
     expect(failing.complaints.join("\n")).toContain("the disk did not take what was written to");
     expect(failing.complaints.join("\n")).toContain("start again");
   });

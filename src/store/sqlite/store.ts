@@ -60,6 +60,8 @@ export class SqliteStore implements Store {
   /** A reign is about to begin or to end. */
   #isChanging = false;
   #appends = 0;
+  /** Settles when the executor of a reign that was lost has ended. */
+  #ending: Promise<void> = Promise.resolve();
   /** Says `released` when a reign ends and `appended` after each change. */
   readonly #news = new EventEmitter().setMaxListeners(0);
 
@@ -167,12 +169,12 @@ export class SqliteStore implements Store {
 
   async release(reign: Reign): Promise<void> {
     const held = this.#held;
-    if (held?.reign !== reign) return;
+    // What was lost may still be ending.
+    if (held?.reign !== reign) return this.#ending;
     this.#held = undefined;
     this.#isChanging = true;
     try {
-      await held.executor.call("release");
-      await held.executor.end();
+      await held.executor.call("release").finally(() => held.executor.end());
     } finally {
       this.#isChanging = false;
       this.#news.emit("released");
@@ -189,7 +191,7 @@ export class SqliteStore implements Store {
     if (held?.executor !== executor) return;
     this.#held = undefined;
     held.lose(reason);
-    void executor.end();
+    this.#ending = executor.end();
     this.#news.emit("released");
   }
 

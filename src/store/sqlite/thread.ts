@@ -13,6 +13,9 @@ export class StoreThread implements Executor {
   readonly #worker: Worker;
   readonly #onLost: (reason: string) => void;
   readonly #waiting = new Map<number, Waiting>();
+  /** Operations that the thread has not answered, whether anybody still waits for them or not. */
+  readonly #underWay = new Set<number>();
+  #whenIdle: () => void = () => {};
   #nextId = 0;
   /** Why nothing is done any more. */
   #over: string | undefined;
@@ -25,7 +28,11 @@ export class StoreThread implements Executor {
     this.#worker.unref();
     this.#worker.on("message", (message: Message) => this.#receive(message));
     this.#worker.on("error", (error: Error) => this.#lose(`the store's thread failed: ${error.message}`));
-    this.#worker.on("exit", (code) => this.#lose(`the store's thread ended with ${code}`));
+    this.#worker.on("exit", (code) => {
+      this.#lose(`the store's thread ended with ${code}`);
+      this.#underWay.clear();
+      this.#whenIdle();
+    });
   }
 
   call<K extends OperationName>(name: K, ...args: Parameters<Operations[K]>): Promise<ReturnType<Operations[K]>> {
@@ -33,13 +40,21 @@ export class StoreThread implements Executor {
     const request: Request<K> = { id: this.#nextId++, name, args };
     return new Promise((resolve, reject) => {
       this.#waiting.set(request.id, { resolve, reject });
+      this.#underWay.add(request.id);
       this.#worker.ref();
       this.#worker.postMessage(request);
     });
   }
 
+  /** A thread that is ended within SQLite's own code takes the process with it, so what is under way is waited for. */
   async end(): Promise<void> {
     this.#finish("the store was closed");
+    if (this.#underWay.size > 0) {
+      this.#worker.ref();
+      await new Promise<void>((resolve) => {
+        this.#whenIdle = resolve;
+      });
+    }
     await this.#worker.terminate();
   }
 
@@ -57,6 +72,8 @@ export class StoreThread implements Executor {
   }
 
   #take(id: number): Waiting | undefined {
+    this.#underWay.delete(id);
+    if (this.#underWay.size === 0) this.#whenIdle();
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (this.#waiting.size === 0) this.#worker.unref();
