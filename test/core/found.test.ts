@@ -251,4 +251,14 @@ describe("histories that broke a rule once", () => {
     expect(world.state.ledger.tables.get(tableName("t"))?.unowned[0]?.reason).toBe("capacity");
     expect(a.pushes.slice(before)).toMatchObject([{ grant: [], revoke: [] }]);
   });
+
+  test("of two new processes that came and went while the first was being written, none is waited for for ever", () => {
+    const { world } = formed(["A", "B"], { t: 2 }, { commitMs: 500 });
+    world.advance(1_000);
+    new SimExecutor(world, "A#2", { instance: "A-2" }).connect().kill();
+    new SimExecutor(world, "A#3", { instance: "A-3" }).connect().kill();
+    world.advance(40_000);
+    expect(world.loggedAt("executor.lost")).toHaveLength(1);
+    expect(world.loads()).toEqual({ B: 2 });
+  });
 });

@@ -129,7 +129,10 @@ export class World {
         pushed: (by) => this.#askIfServing(by),
       },
     );
-    machine.onThaw = () => this.ask();
+    // Half of them ask at once what they may still do; the others handle first what waits for them.
+    machine.onThaw = () => {
+      if (chance.hits(0.5)) this.ask();
+    };
     this.processes.push(process);
     return process;
   }
@@ -157,8 +160,9 @@ export class World {
   /** The process does not run for a while, and its socket is closed when it answers no ping. */
   stopFor({ machine, wire }: Process, forMs: number, way: "stop" | "sleep"): void {
     this.#holdFor(forMs, machine[way]());
-    if (forMs > SILENCE_MS && wire !== undefined)
-      this.timeline.after(SILENCE_MS, () => this.scheduler?.closeSilent(wire));
+    this.timeline.after(SILENCE_MS, () => {
+      if (!machine.isRunning && wire !== undefined) this.scheduler?.closeSilent(wire);
+    });
   }
 
   /** The scheduler's loop stands. */

@@ -90,14 +90,18 @@ export function reviveUndecided(turn: Turn, member: Member): void {
   else suspect(turn, member, "its session ended while its loss could not be committed");
 }
 
-/** A new process that went before it was written counts for nothing, unless that is under way: the one before it goes on. */
+/**
+ * A new process that went before it was written counts for nothing: the one before it goes on. Not so where another than
+ * that one is being written, which is gone by then: whoever came last is to be written after it.
+ */
 export function dropReplacement(turn: Turn, executor: ExecutorId): void {
   const { state, now } = turn;
-  const replacement = state.replacements.get(executor)?.hello;
-  if (replacement === undefined || recordUnderWay(state, executor)?.instance === replacement.instance) return;
+  const member = state.members.get(executor);
+  const underWay = recordUnderWay(state, executor);
+  if (underWay !== undefined && underWay.instance !== member?.instance) return;
   state.replacements.delete(executor);
   // Nobody is counted lost while it is about to be replaced, so the time for that may have passed.
-  if (state.members.get(executor)?.suspectAt !== undefined) state.deadlines.set(`loss ${executor}`, now);
+  if (member?.suspectAt !== undefined) state.deadlines.set(`loss ${executor}`, now);
 }
 
 /** The member behind a session, if the session is its present one. */
