@@ -2,6 +2,8 @@ import { byId, type SessionId } from "../model/ids.ts";
 import { memberOf } from "./fleet/suspicion.ts";
 import { closeSession, log, type Turn } from "./turn.ts";
 
+const SHUTTING_DOWN = "the scheduler is shutting down";
+
 /**
  * The end of a scheduler that is asked to stop: no new sessions and no decisions, renewals still answered, each session
  * asked to go at its own time so that they do not all come back at once. Leases stay valid; executors go on working.
@@ -12,11 +14,14 @@ export function handleShutdown(turn: Turn): void {
   const { timeoutMs } = state.settings.shutdown;
   state.stopping = { deadlineAt: now + timeoutMs, finished: false };
   state.deadlines.set("shutdown", now + timeoutMs);
+  // Who waits to be welcomed has nothing to go on with, and understands nothing but a refusal.
+  for (const { hello } of state.replacements.values())
+    if (state.sessions.has(hello.session)) closeSession(turn, hello.session, 4503, SHUTTING_DOWN, {});
   const sessions = [...state.sessions.keys()].sort(byId);
   const spreadMs = Math.min(state.settings.lease.renewMs, timeoutMs);
   sessions.forEach((session, index) => {
     const afterMs = Math.floor((index * spreadMs) / sessions.length);
-    turn.effects.push({ type: "session.goaway", session, afterMs, reason: "the scheduler is shutting down" });
+    turn.effects.push({ type: "session.goaway", session, afterMs, reason: SHUTTING_DOWN });
     state.deadlines.set(`goaway ${session}`, now + afterMs);
   });
   log(turn, "info", "shutdown.started", { sessions: sessions.length, timeoutMs });
@@ -26,7 +31,7 @@ export function handleShutdown(turn: Turn): void {
 export function sendAway(turn: Turn, session: SessionId): void {
   const member = memberOf(turn.state, session);
   if (!turn.state.sessions.has(session)) return;
-  closeSession(turn, session, 1001, "the scheduler is shutting down");
+  closeSession(turn, session, 1001, SHUTTING_DOWN);
   if (member !== undefined) member.session = undefined;
 }
 

@@ -261,4 +261,16 @@ describe("histories that broke a rule once", () => {
     expect(world.loggedAt("executor.lost")).toHaveLength(1);
     expect(world.loads()).toEqual({ B: 2 });
   });
+
+  test("a shutdown sends away at once who has no welcome yet: before that, nothing but a refusal is understood", () => {
+    const { world, executors } = formed(["A"], { t: 1 }, { commitMs: 500 });
+    world.advance(1_000);
+    const next = new SimExecutor(world, "A#2", { instance: "A-2" }).connect();
+    world.post({ type: "shutdown.requested" });
+    world.run();
+    expect(next.closes.map(({ code }) => code)).toEqual([4503]);
+    expect(world.transcript.filter((line) => line.includes("goaway A#2"))).toEqual([]);
+    world.advance(5_000);
+    expect(executors[0].closes.map(({ code }) => code)).toEqual([1001]);
+  });
 });

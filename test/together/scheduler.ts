@@ -35,6 +35,8 @@ export interface SchedulerOptions {
   trace(line: string): void;
   /** Something that must never be. */
   fail(error: Error): void;
+  /** The core has counted something as ended, or folded a change. */
+  onEnded(): void;
 }
 
 /** One reign: the core, turned as src/driver turns it, with the driver's own appender, stall watch and wake timer. */
@@ -54,6 +56,7 @@ export class Scheduler {
   #isTurnDue = false;
   #sessionCount = 0;
   #requests = 0;
+  #onDone: () => void = () => {};
 
   constructor(options: SchedulerOptions) {
     const { machine, disk, settings, term } = options;
@@ -128,6 +131,12 @@ export class Scheduler {
     this.post({ type: "table.deleted", request: ++this.#requests, table });
   }
 
+  /** Is asked to stop. `onDone` when it has. */
+  retire(onDone: () => void): void {
+    this.#onDone = onDone;
+    this.post({ type: "shutdown.requested" });
+  }
+
   /** The process ends without a word; its sockets break. */
   kill(noticeMs: () => number): void {
     this.machine.kill();
@@ -149,7 +158,7 @@ export class Scheduler {
   }
 
   #turn(): void {
-    const { machine, trace, fail } = this.#options;
+    const { machine, trace, fail, onEnded } = this.#options;
     this.#isTurnDue = false;
     if (this.#appender.isUnknown) return;
     const events = this.#inbox;
@@ -158,6 +167,7 @@ export class Scheduler {
     const stalledMs = this.#stalls.take(now);
     if (stalledMs > 0) events.unshift({ type: "loop.stalled", stalledMs });
     this.turns++;
+    const { ended, ledger } = this.state;
     try {
       for (const event of events) trace(`  event ${JSON.stringify(event)}`);
       const { state, effects, wakeAt } = step(this.state, events, now);
@@ -166,8 +176,9 @@ export class Scheduler {
       this.#wake.arm(wakeAt, now);
       checkInvariants(state);
     } catch (error) {
-      fail(error instanceof Error ? error : new Error(String(error)));
+      return fail(error instanceof Error ? error : new Error(String(error)));
     }
+    if (this.state.ended !== ended || this.state.ledger !== ledger) onEnded();
   }
 
   #carryOut(effect: Effect): void {
@@ -178,7 +189,9 @@ export class Scheduler {
         return this.#appender.append(effect.change);
       case "request.answered":
       case "log":
+        return;
       case "shutdown.finished":
+        this.#options.timeline.after(0, this.#onDone);
         return;
       default:
         this.#sessions.get(effect.session)?.deliver(effect);

@@ -24,7 +24,7 @@ const LONGEST_PATIENCE_MS = 30_000;
 export function heal(world: World): void {
   world.disk.setMode("quick");
   for (const process of world.processes) {
-    process.path.blockedUntil = 0;
+    process.path.blockedUntil = { up: 0, down: 0 };
     process.path.refusesUntil = 0;
     process.habits = { loadMs: 50, unloadMs: 50, failing: 0, failingForGood: 0, hanging: 0 };
   }
@@ -70,6 +70,7 @@ function unrestOf(world: World): string[] {
   const { scheduler, alive } = world;
   if (scheduler === undefined) return ["no scheduler"];
   if (!scheduler.isAtRest) return ["the scheduler is busy"];
+  if (scheduler.state.stopping !== undefined) return ["the scheduler is stopping"];
   if (scheduler.state.holdUntil > scheduler.machine.now()) return ["no expiry counts after a stall"];
   const { waitingFor } = scheduler.status;
   // With nobody there, everything stays unowned; but nothing may be waited for that cannot come.

@@ -5,8 +5,8 @@ import type { Timeline } from "./timeline.ts";
 export class Path {
   readonly #timeline: Timeline;
   readonly #chance: Chance;
-  /** Nothing gets through before this moment; it waits, in both directions. */
-  blockedUntil = 0;
+  /** Nothing gets through before these moments; it waits. */
+  blockedUntil = { up: 0, down: 0 };
   /** Nobody can connect before this moment. */
   refusesUntil = 0;
   /** Longest time that a frame takes. */
@@ -18,10 +18,21 @@ export class Path {
     this.latencyMs = latencyMs;
   }
 
+  block(lanes: Lanes, until: number): void {
+    const { up, down } = this.blockedUntil;
+    this.blockedUntil = {
+      up: lanes === "down" ? up : Math.max(up, until),
+      down: lanes === "up" ? down : Math.max(down, until),
+    };
+  }
+
   arrival(): number {
     return this.#timeline.now + this.#chance.between(0.1, this.latencyMs);
   }
 }
+
+/** Directions of a connection: from the process up to the scheduler, and down again. */
+export type Lanes = "both" | "up" | "down";
 
 /** What goes over a wire: a frame, or the end of all frames. */
 export type Parcel =
@@ -33,14 +44,16 @@ export type Parcel =
 class Lane {
   readonly #timeline: Timeline;
   readonly #path: Path;
+  readonly #direction: "up" | "down";
   readonly #deliver: (parcel: Parcel) => void;
   readonly #queue: { readonly parcel: Parcel; readonly at: number }[] = [];
   #lastAt = 0;
   #isCut = false;
 
-  constructor(timeline: Timeline, path: Path, deliver: (parcel: Parcel) => void) {
+  constructor(timeline: Timeline, path: Path, direction: "up" | "down", deliver: (parcel: Parcel) => void) {
     this.#timeline = timeline;
     this.#path = path;
+    this.#direction = direction;
     this.#deliver = deliver;
   }
 
@@ -60,9 +73,9 @@ class Lane {
   #await(): void {
     const next = this.#queue[0];
     if (next === undefined) return;
-    this.#timeline.at(Math.max(next.at, this.#path.blockedUntil), () => {
+    this.#timeline.at(Math.max(next.at, this.#path.blockedUntil[this.#direction]), () => {
       if (this.#queue[0] !== next) return;
-      if (this.#path.blockedUntil > this.#timeline.now) return this.#await();
+      if (this.#path.blockedUntil[this.#direction] > this.#timeline.now) return this.#await();
       this.#queue.shift();
       this.#deliver(next.parcel);
       this.#await();
@@ -89,8 +102,8 @@ export class Wire {
   constructor(timeline: Timeline, path: Path, client: Side) {
     this.#timeline = timeline;
     this.#client = client;
-    this.#up = new Lane(timeline, path, (parcel) => this.#server?.heard(parcel));
-    this.#down = new Lane(timeline, path, (parcel) => this.#client?.heard(parcel));
+    this.#up = new Lane(timeline, path, "up", (parcel) => this.#server?.heard(parcel));
+    this.#down = new Lane(timeline, path, "down", (parcel) => this.#client?.heard(parcel));
   }
 
   get isBroken(): boolean {

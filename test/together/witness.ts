@@ -1,9 +1,13 @@
+import type { CoreState } from "../../src/core/state.ts";
+import { readCell } from "../../src/ledger/chunks.ts";
+import { STATE_OWNED, STATE_RELEASING } from "../../src/ledger/state.ts";
+import { tableName } from "../../src/model/ids.ts";
 import type { Process } from "./process.ts";
 import type { Timeline } from "./timeline.ts";
 
 /**
- * Asks every running process what it may serve, all at one real moment. It never takes two answers for one partition, nor
- * an epoch below one that was answered before.
+ * Asks every running process what it may serve, all at one real moment. It takes neither two answers for one partition, nor
+ * an epoch below one that was answered before, nor one that the core counts as ended, be it given to nobody yet.
  */
 export class Witness {
   readonly #timeline: Timeline;
@@ -33,8 +37,8 @@ export class Witness {
     return answers;
   }
 
-  /** Asks all of them. Throws if two may serve one partition, or an epoch went down. */
-  ask(processes: readonly Process[]): Map<string, Process> {
+  /** Asks all of them; `core` is that of the scheduler, or of the last one. Throws where an answer may not be. */
+  ask(processes: readonly Process[], core: CoreState): Map<string, Process> {
     this.asked++;
     const owners = new Map<string, Process>();
     const at = this.#timeline.now.toFixed(3);
@@ -48,8 +52,25 @@ export class Witness {
         if (epoch < before)
           throw new Error(`${process.name} answers epoch ${epoch} for ${partition} after ${before} at ${at}`);
         this.#highest.set(partition, epoch);
+        const why = whyNot(core, process, partition, epoch);
+        if (why !== undefined)
+          throw new Error(`${process.name} may serve ${partition}@${epoch}, which ${why}, at ${at}`);
       }
     }
     return owners;
   }
+}
+
+/** Why a process may not serve a partition, if the core has it otherwise. */
+function whyNot(core: CoreState, { options }: Process, key: string, epoch: number): string | undefined {
+  const [name = "", number = ""] = key.split("/");
+  const [table, partition] = [tableName(name), Number(number)];
+  const known = core.ledger.tables.get(table);
+  if (known === undefined) return "is of no table";
+  const cell = readCell(known.chunks, partition);
+  if (cell.state !== STATE_OWNED && cell.state !== STATE_RELEASING) return "nobody has";
+  const holder = core.ledger.holders[cell.holder];
+  if (holder?.executor !== options.executor || holder.instance !== options.instance || cell.epoch !== epoch)
+    return `is ${holder?.executor}#${holder?.instance}'s under ${cell.epoch}`;
+  return core.ended.get(table)?.has(partition) === true ? "has ended" : undefined;
 }

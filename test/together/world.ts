@@ -1,3 +1,4 @@
+import type { CoreState } from "../../src/core/state.ts";
 import type { TableSpec } from "../../src/model/change.ts";
 import { tableName } from "../../src/model/ids.ts";
 import type { Settings } from "../../src/model/settings.ts";
@@ -50,7 +51,10 @@ export class World {
   readonly chance: Chance;
   readonly trace: ((line: string) => void) | undefined;
   scheduler: Scheduler | undefined;
+  /** Nothing more befalls anyone. */
+  isHealed = false;
   #terms = 0;
+  #last: Scheduler | undefined;
   /** Ends what holds processes up, the scheduler's included. */
   #releases: (() => void)[] = [];
   #failure: Error | undefined;
@@ -103,6 +107,7 @@ export class World {
       tinyPages: climate.tinyPages,
       trace: (line) => this.note(line),
       fail: (error) => this.#fail(error),
+      onEnded: () => void this.ask(),
     });
   }
 
@@ -170,23 +175,38 @@ export class World {
     if (this.scheduler !== undefined) this.#holdFor(forMs, this.scheduler.machine.stop());
   }
 
-  /** The scheduler ends without a word, and another takes the store over. */
-  restartScheduler(forMs: number, noticeMs: () => number): void {
+  /** The scheduler ends without a word, and after a while another takes the store over. */
+  killScheduler(forMs: number, noticeMs: () => number): void {
     if (this.scheduler === undefined) return;
     this.scheduler.kill(noticeMs);
+    this.#last = this.scheduler;
     this.scheduler = undefined;
     this.#holdFor(forMs, () => this.startScheduler());
   }
 
+  /** The scheduler is asked to stop; once it has, another takes the store over after a while. */
+  retireScheduler(forMs: number): void {
+    const { scheduler } = this;
+    scheduler?.retire(() => {
+      if (this.scheduler === scheduler) this.killScheduler(forMs, () => 0);
+    });
+  }
+
   /** Everything that is held up goes on. */
   endDisturbances(): void {
+    this.isHealed = true;
     for (const release of this.#releases.splice(0)) release();
+  }
+
+  /** State of the scheduler, or of the last one. */
+  get #core(): CoreState | undefined {
+    return (this.scheduler ?? this.#last)?.state;
   }
 
   /** Asks every process what it serves. */
   ask(): Map<string, Process> {
     try {
-      return this.witness.ask(this.alive);
+      return this.#core === undefined ? new Map() : this.witness.ask(this.alive, this.#core);
     } catch (error) {
       this.#fail(error as Error);
       return new Map();
