@@ -56,7 +56,7 @@ export class Scheduler {
   #isTurnDue = false;
   #sessionCount = 0;
   #requests = 0;
-  #onDone: () => void = () => {};
+  #onDone: (() => void) | undefined;
 
   constructor(options: SchedulerOptions) {
     const { machine, disk, settings, term } = options;
@@ -90,6 +90,11 @@ export class Scheduler {
   /** True while nothing is asked of the core that it was not told. */
   get isAtRest(): boolean {
     return !this.#appender.isUnknown && this.#inbox.length === 0;
+  }
+
+  /** It was asked to stop. */
+  get isRetiring(): boolean {
+    return this.#onDone !== undefined;
   }
 
   accept(wire: Wire): void {
@@ -191,7 +196,7 @@ export class Scheduler {
       case "log":
         return;
       case "shutdown.finished":
-        this.#options.timeline.after(0, this.#onDone);
+        this.#options.timeline.after(0, () => this.#onDone?.());
         return;
       default:
         this.#sessions.get(effect.session)?.deliver(effect);

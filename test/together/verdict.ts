@@ -28,6 +28,7 @@ export function heal(world: World): void {
     process.path.refusesUntil = 0;
     process.habits = { loadMs: 50, unloadMs: 50, failing: 0, failingForGood: 0, hanging: 0 };
   }
+  if (world.scheduler?.isRetiring === true) world.killScheduler(0, () => 0);
   world.endDisturbances();
   if (world.scheduler?.state.ledger.tables.size === 0) world.put("t0", 5);
 }
@@ -70,7 +71,6 @@ function unrestOf(world: World): string[] {
   const { scheduler, alive } = world;
   if (scheduler === undefined) return ["no scheduler"];
   if (!scheduler.isAtRest) return ["the scheduler is busy"];
-  if (scheduler.state.stopping !== undefined) return ["the scheduler is stopping"];
   if (scheduler.state.holdUntil > scheduler.machine.now()) return ["no expiry counts after a stall"];
   const { waitingFor } = scheduler.status;
   // With nobody there, everything stays unowned; but nothing may be waited for that cannot come.

@@ -40,6 +40,9 @@ export type Parcel =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "close"; readonly code: number; readonly reason: string };
 
+/** How often a blocked direction looks whether it still is. */
+const LOOK_AGAIN_MS = 25;
+
 /** One direction of a connection: first in, first out, each after its time. */
 class Lane {
   readonly #timeline: Timeline;
@@ -73,7 +76,10 @@ class Lane {
   #await(): void {
     const next = this.#queue[0];
     if (next === undefined) return;
-    this.#timeline.at(Math.max(next.at, this.#path.blockedUntil[this.#direction]), () => {
+    const { now } = this.#timeline;
+    const isBlocked = next.at < this.#path.blockedUntil[this.#direction];
+    // A block may be lifted before its time.
+    this.#timeline.at(isBlocked ? now + LOOK_AGAIN_MS : next.at, () => {
       if (this.#queue[0] !== next) return;
       if (this.#path.blockedUntil[this.#direction] > this.#timeline.now) return this.#await();
       this.#queue.shift();
