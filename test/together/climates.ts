@@ -31,7 +31,7 @@ const base = fc.oneof({ weight: 4, arbitrary: fc.constant(SHORT) }, { weight: 1,
 const settings: fc.Arbitrary<Settings> = fc
   .record({
     base,
-    serverMarginMs: fc.constantFrom(300, 0, 1_000),
+    serverMarginMs: fc.constantFrom(300, 0, 0, 1_000),
     driftRate: fc.constantFrom(0.01, 0.01, 0, 0.1),
     waitMs: fc.constantFrom(undefined, 0, 12_000),
     perExecutor: fc.constantFrom(64, 64, 1),

@@ -3,6 +3,9 @@ import type { Deed } from "./deeds.ts";
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
+/** From the end of a block to the cut, where a connection fades. */
+const FADING_MS = 60;
+
 /** Does it. What finds nobody to be done to does nothing. */
 export function perform(world: World, deed: Deed): void {
   world.note(`deed ${JSON.stringify(deed)}`);
@@ -48,6 +51,13 @@ function cutOff({ path, wire }: Process, { timeline }: World, forMs: number): vo
   wire?.break(forMs, forMs);
 }
 
+/** A sleep shows in the wall clock only where nobody sets that back. */
+function sleep(process: Process, world: World, forMs: number): void {
+  if (process.clockTrouble === "set-back") return;
+  process.clockTrouble = "slept";
+  world.stopFor(process, forMs, "sleep");
+}
+
 type Disturbance = Extract<Deed, { readonly pick: number }>;
 
 function disturb(world: World, process: Process, deed: Exclude<Disturbance, { do: "table" | "delete" }>): void {
@@ -78,8 +88,10 @@ function disturb(world: World, process: Process, deed: Exclude<Disturbance, { do
     case "block":
       return path.block(deed.lanes, now + deed.forMs);
     case "fade":
+      if (deed.sleepMs > 0) sleep(process, world, deed.sleepMs);
       path.block(deed.lanes, now + deed.forMs);
-      world.timeline.after(deed.forMs, () => {
+      // What waited comes through before the end, an answer that extends a lease among it.
+      world.timeline.after(deed.forMs + FADING_MS, () => {
         if (!world.isHealed) cutOff(process, world, deed.thenMs);
       });
       return;
@@ -88,9 +100,7 @@ function disturb(world: World, process: Process, deed: Exclude<Disturbance, { do
     case "stop":
       return world.stopFor(process, deed.forMs, "stop");
     case "sleep":
-      if (process.clockTrouble === "set-back") return;
-      process.clockTrouble = "slept";
-      return world.stopFor(process, deed.forMs, "sleep");
+      return sleep(process, world, deed.forMs);
     case "set-clock":
       if (deed.byMs < 0 && process.clockTrouble === "slept") return;
       if (deed.byMs < 0) process.clockTrouble = "set-back";

@@ -77,6 +77,9 @@ function unrestOf(world: World): string[] {
   if (alive.length === 0)
     return waitingFor.filter((reason) => /suspect|given back|committed|acknowledged|reserved/.test(reason));
   const reasons = waitingFor.filter((reason) => !(reason.includes("unowned: backoff") && isRefusedForGood(world)));
+  const now = scheduler.machine.now();
+  for (const { until, executor } of scheduler.state.backoffs.values())
+    if (now <= until && until !== Number.POSITIVE_INFINITY) reasons.push(`${executor} backs off`);
   for (const process of alive) {
     const { state, ready, owned } = process.executor.status();
     if (process.isLeaving) reasons.push(`${process.name} has not left`);
